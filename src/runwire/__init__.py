@@ -1,0 +1,32 @@
+"""One event stream for every coding agent.
+
+The public names are resolved when first used: importing this package does nothing and is fast.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from runwire.api import Run, convert, run, run_sync
+
+_HOME = {"run": "runwire.api", "run_sync": "runwire.api", "convert": "runwire.api", "Run": "runwire.api"}
+
+__all__ = ["Run", "__version__", "convert", "run", "run_sync"]
+
+
+def __getattr__(name: str) -> Any:
+    from importlib import import_module
+
+    if name in _HOME:
+        return getattr(import_module(_HOME[name]), name)
+    if name in {"events", "errors", "seams", "testing"}:
+        return import_module(f"runwire.{name}")
+    msg = f"module 'runwire' has no attribute {name!r}"
+    raise AttributeError(msg)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

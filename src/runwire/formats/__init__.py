@@ -1,0 +1,1 @@
+"""What several dialects share. Pure: no I/O, no clock, no environment."""

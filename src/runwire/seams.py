@@ -1,0 +1,303 @@
+"""The seams: what a dialect, a harness and a sink are, and `find()`, which turns a name into one.
+
+A decoder is pure and total: it never raises and never drops. It is fed whole records only; partial reads are the
+business of `framing`. The shell owns clocks and file descriptors, the contract owns the law of a run.
+
+`find("dialects", "claude")` imports `runwire.dialects.claude` and takes its `DIALECT`: the module name is the registry
+key. A name with a variant (`claude-json`, `pi-rpc`) goes to the module of the longest matching name, which gets the rest.
+Third parties use an entry point in the group `runwire.dialects`, `runwire.harnesses` or `runwire.sinks`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass, field
+from importlib import import_module
+from typing import Any, Literal, Protocol, TypeAlias
+
+from runwire.errors import UnknownName
+from runwire.events import Event, Tokens
+
+Room = Literal["dialects", "harnesses", "sinks"]
+
+
+@dataclass(frozen=True)
+class Context:
+    """What a decoder is told about the run.
+
+    `resumed`: the session existed before, so running totals of the vendor hold more than this run. `prior`: the
+    totals before this run, if they are known. `variant`: the rest of a dialect's name (`json` of `claude-json`).
+    """
+
+    resumed: bool = False
+    prior: Tokens | None = None
+    cwd: str = ""
+    variant: str = ""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The agent's own terminal record. It is never on a wire: the contract makes the `result` of it.
+
+    `usage` is the share of this prompt, cost included; the contract adds up. `had_turns`: the record stands for work
+    that was done (an empty one never overrules). `pending`: the agent says that more will come, so do not settle yet.
+    """
+
+    status: Literal["completed", "truncated", "refused", "limit", "failed", "cancelled"]
+    code: str | None = None
+    message: str | None = None
+    text: str | None = None
+    stop_reason: str | None = None
+    usage: Tokens | None = None
+    had_turns: bool = True
+    pending: bool = False
+
+
+@dataclass(frozen=True)
+class Send:
+    """Bytes to write to the agent: handshakes and automatic replies of two-way wires."""
+
+    data: bytes
+
+
+@dataclass(frozen=True)
+class Serve:
+    """The agent asks us for I/O (files, terminals)."""
+
+    request_id: Any
+    method: str
+    params: Any
+
+
+@dataclass(frozen=True)
+class Command:
+    """What we say to an agent over a two-way wire."""
+
+    verb: Literal["prompt", "answer", "permit", "serve", "interrupt", "steer"]
+    request_id: Any = None
+    text: str = ""
+    value: Any = None
+
+
+Output: TypeAlias = Event | Verdict | Send | Serve
+"""What a decoder gives."""
+
+
+@dataclass(frozen=True)
+class Exit:
+    """How the source ended. `code` is negative for a signal; None = not known (it still runs, or nobody told)."""
+
+    code: int | None = None
+    stderr_tail: str = ""
+    cause: Literal["exit", "cancel", "timeout", "spawn", "closed", "fault"] = "exit"
+    message: str | None = None
+
+
+class Decoder(Protocol):
+    """Bytes of one wire to outputs. Fed whole records; total; without I/O, clock or environment."""
+
+    def feed(self, block: bytes, /) -> list[Output]:
+        """Give what these whole records mean."""
+
+    def close(self) -> list[Output]:
+        """Flush what is held back. Never invent an end."""
+
+
+class Connection(Decoder, Protocol):
+    """A decoder of a two-way wire."""
+
+    def seen(self, sent: bytes, /) -> None:
+        """Take note of what the client sent (`convert --sent`)."""
+
+    def send(self, command: Command, /) -> bytes:
+        """Put a command into the wire; b"" = it cannot be said."""
+
+
+class Encoder(Protocol):
+    """Events to bytes of one wire. Caps and escapes live here."""
+
+    def encode(self, events: Sequence[Event], /) -> bytes:
+        """Give the bytes of these stamped events."""
+
+    def close(self) -> bytes:
+        """Give what the wire needs at its end."""
+
+
+Options: TypeAlias = dict[str, str]
+"""Options that ride on a name: `aacode,incremental=1,preview=3000`."""
+
+
+def _never(_head: bytes) -> int:
+    return 0
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """One wire format, for reading, writing or both.
+
+    `terminal`: a record ends a run, or only the exit of the program does. `turns`: the wire shows where a round trip to
+    the model ends, or the contract infers it. `omits`: the kinds that the encoder leaves out (the loss report).
+    `sniff` rates the first bytes of a file from 0 (not ours) to 100 (certainly ours). `raw`: the encoder takes payload
+    strings that are still `msgspec.Raw`. `usage` is one line for the list of wires.
+    """
+
+    name: str
+    framing: Literal["lines", "sse", "document"] = "lines"
+    terminal: Literal["record", "exit"] = "record"
+    turns: Literal["shown", "inferred"] = "shown"
+    decoder: Callable[[Context], Decoder] | None = None
+    encoder: Callable[[Options], Encoder] | None = None
+    omits: frozenset[str] = frozenset()
+    sniff: Callable[[bytes], int] = _never
+    raw: bool = False
+    variants: tuple[str, ...] = ()
+    about: str = ""
+
+
+class Redactor(Protocol):
+    """Masks secrets in outputs, also where they are split over deltas."""
+
+    @property
+    def holding(self) -> bool:
+        """Whether a tail is held back."""
+
+    def feed(self, outputs: list[Output], /) -> list[Output]:
+        """Give the outputs with every secret masked; the tail of a delta may be held back."""
+
+    def flush(self) -> list[Output]:
+        """Give the held-back tails."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """What a run is asked to do, in neutral words; each harness maps it onto its own flags.
+
+    `approve` is the ladder read < ask < edit < full. `command` stands in the place of the program. `max_cost` is in US
+    dollars. `resume` is the agent's own session id.
+    """
+
+    prompt: str
+    cwd: str
+    env: dict[str, str] = field(default_factory=dict)
+    command: tuple[str, ...] = ()
+    model: str | None = None
+    approve: Literal["read", "ask", "edit", "full"] = "ask"
+    max_turns: int | None = None
+    max_cost: float | None = None
+    resume: str | None = None
+    effort: str | None = None
+    output_schema: str | None = None
+
+
+@dataclass(frozen=True)
+class Launch:
+    """How to start the child. `stdin`: bytes to write and close after; None = closed from the start."""
+
+    argv: list[str]
+    env: dict[str, str]
+    stdin: bytes | None
+    dialect: str
+
+
+class Session(Protocol):
+    """A running agent, as the pump sees it."""
+
+    def __aiter__(self) -> AsyncIterator[list[Output]]:
+        """Give the outputs as they come."""
+
+    async def send(self, command: Command, /) -> bool:
+        """Say something to the agent; False = it cannot be said."""
+
+    async def wait(self) -> Exit:
+        """Wait for the end."""
+
+
+@dataclass(frozen=True)
+class Readiness:
+    """What `runwire harnesses` tells of a harness. `fix` is the command that would mend what is missing."""
+
+    installed: bool
+    ready: bool
+    path: str | None = None
+    version: str | None = None
+    detail: str = ""
+    fix: str | None = None
+
+
+@dataclass(frozen=True)
+class Harness:
+    """A program (`launch`) or a session of our own (`open`), and what it can do."""
+
+    name: str
+    capabilities: frozenset[str] = frozenset()
+    launch: Callable[[Job], Launch] | None = None
+    open: Callable[[Job, Any], AbstractAsyncContextManager[Session]] | None = None
+    probe: Callable[[dict[str, str]], Readiness] | None = None
+    install: str = ""
+    about: str = ""
+
+
+class Sink(Protocol):
+    """Anything that takes events."""
+
+    async def write(self, events: Sequence[Event], /) -> None:
+        """Take a batch of stamped events."""
+
+    async def close(self) -> None:
+        """Write what is left and let go."""
+
+
+_ATTRIBUTE = {"dialects": "DIALECT", "harnesses": "HARNESS", "sinks": "SINK"}
+
+
+def names(room: Room) -> list[str]:
+    """Every name of a room: the modules of the folder and the entry points of third parties."""
+    from importlib.metadata import entry_points
+    from pkgutil import iter_modules
+
+    package = import_module(f"runwire.{room}")
+    found = {module.name.replace("_", "-") for module in iter_modules(package.__path__)}
+    return sorted(found | {point.name for point in entry_points(group=f"runwire.{room}")})
+
+
+def find(room: Room, name: str) -> tuple[Any, str]:
+    """The adapter of that name and the variant part of the name.
+
+    Raises UnknownName, which names the nearest match.
+    """
+    parts = name.split("-")
+    for count in range(len(parts), 0, -1):
+        head, rest = "-".join(parts[:count]), "-".join(parts[count:])
+        adapter = _load(room, head)
+        if adapter is not None and (not rest or rest in getattr(adapter, "variants", ())):
+            return adapter, rest
+    raise UnknownName(room.removesuffix("es" if room == "harnesses" else "s"), name, names(room))
+
+
+def dialect(name: str) -> tuple[Dialect, str]:
+    """The dialect of that name, and the variant part of the name."""
+    found, variant = find("dialects", name)
+    return found, variant
+
+
+def harness(name: str) -> Harness:
+    """The harness of that name."""
+    found: Harness = find("harnesses", name)[0]
+    return found
+
+
+def _load(room: Room, name: str) -> Any:
+    module = f"runwire.{room}.{name.replace('-', '_')}"
+    if not name.replace("-", "").isalnum():
+        return None
+    try:
+        return getattr(import_module(module), _ATTRIBUTE[room])
+    except ModuleNotFoundError as error:
+        if error.name != module:
+            raise
+    from importlib.metadata import entry_points
+
+    for point in entry_points(group=f"runwire.{room}", name=name):
+        return point.load()
+    return None
