@@ -1,0 +1,110 @@
+# Everything starts here; no other command is needed before any of these targets. POSIX sh and make only.
+# Each step leaves a stamp, so that a second call costs nothing.
+
+SHELL = /bin/sh
+.DEFAULT_GOAL = help
+.PHONY: help setup agents run lint format check test bench pins clean
+
+# PYTHON: an interpreter of 3.11 or later; found by itself when empty. JOBS: processes that run tests.
+PYTHON =
+JOBS = 2
+BIN = .venv/bin
+UV = $(BIN)/uv --quiet
+READY = .venv/.stamp
+BENCH_READY = .venv-bench/.stamp
+AGENTS = agents/node_modules
+AGENTS_READY = $(AGENTS)/.stamp
+NPM_FLAGS = --no-audit --no-fund --no-package-lock --no-update-notifier --ignore-scripts --loglevel=error
+COMPILE = $(UV) pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
+	--custom-compile-command "make pins" $(PINFLAGS)
+
+help: ## list the targets
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1	\2/p' Makefile | expand -t 16
+
+setup: $(READY) ## make .venv with runwire (editable) and the pinned tools
+	@:
+
+$(READY): pyproject.toml constraints/bootstrap.txt constraints/dev.txt
+	@python=''; \
+	for name in "$(PYTHON)" python3 python3.14 python3.13 python3.12 python3.11; do \
+		if test -n "$$name" && "$$name" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then \
+			python=$$name; break; \
+		fi; \
+	done; \
+	if test -z "$$python"; then \
+		echo 'runwire needs Python 3.11 or later: install it, or say where it is: make setup PYTHON=/path/to/python3' >&2; \
+		exit 1; \
+	fi; \
+	if ! $(BIN)/python -c '' 2>/dev/null; then \
+		rm -rf .venv; \
+		"$$python" -m venv .venv || { \
+			echo 'Python cannot make a virtual environment: install its venv module (Debian: python3-venv)' >&2; \
+			rm -rf .venv; exit 1; \
+		}; \
+	fi
+	@test -x $(BIN)/uv || $(BIN)/python -m pip --quiet --disable-pip-version-check install \
+		--require-hashes --only-binary :all: -r constraints/bootstrap.txt
+	@$(UV) pip sync --python $(BIN)/python --require-hashes --compile-bytecode \
+		constraints/bootstrap.txt constraints/dev.txt
+	@$(UV) pip install --python $(BIN)/python --no-deps --no-build-isolation --offline --editable .
+	@touch $@
+
+agents: $(AGENTS_READY) ## install the real agents (pinned) for the live tests, from npm
+	@:
+
+# Install scripts stay off: newer npm asks before it runs one, older npm does not. The one that is needed is called by
+# hand; it puts Claude's native program in the place of a stub.
+$(AGENTS_READY): agents/package.json
+	@command -v npm >/dev/null || { \
+		if command -v node >/dev/null; then \
+			echo 'npm is missing beside node: install npm' >&2; exit 1; \
+		elif test "$$(id -u)" = 0 && command -v apt-get >/dev/null; then \
+			apt-get -q update && DEBIAN_FRONTEND=noninteractive apt-get -qy install --no-install-recommends nodejs npm; \
+		else \
+			echo 'the live tests need Node.js (20 or later) with npm: install them, or run make check instead' >&2; exit 1; \
+		fi; \
+	}
+	@rm -rf $(AGENTS)
+	@npm install --prefix agents $(NPM_FLAGS)
+	@node $(AGENTS)/@anthropic-ai/claude-code/install.cjs
+	@$(AGENTS)/.bin/claude --version
+	@$(AGENTS)/.bin/codex --version
+	@touch $@
+
+run: $(READY) ## show a scripted agent at work; needs no key and no network
+	@$(BIN)/runwire run --harness scripted --cwd . "fix the failing test"
+
+lint: $(READY)
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: $(READY) ## let ruff repair what it can
+	$(BIN)/ruff check --fix
+	$(BIN)/ruff format
+
+check: lint ## the gate: lint, format, types, architecture, tests that need nothing else (minutes)
+	$(BIN)/pytest -q -n $(JOBS) -m "not live and not slow"
+
+test: lint $(AGENTS_READY) ## the gate and every test there is, also with the real agents
+	$(BIN)/pytest -n $(JOBS)
+
+bench: $(BENCH_READY) ## measure against the floor and the peers
+	.venv-bench/bin/python bench/run.py
+
+$(BENCH_READY): $(READY) constraints/bench.txt
+	@$(UV) venv --quiet --allow-existing --python $(BIN)/python .venv-bench
+	@$(UV) pip sync --python .venv-bench/bin/python --require-hashes --compile-bytecode constraints/bench.txt
+	@$(UV) pip install --python .venv-bench/bin/python --no-deps --no-build-isolation --offline --editable .
+	@touch $@
+
+pins: $(READY) ## write constraints/*.txt anew; PINFLAGS=--upgrade takes newer versions
+	$(COMPILE) --output-file constraints/bootstrap.txt constraints/bootstrap.in
+	$(COMPILE) --output-file constraints/dev.txt --group dev pyproject.toml
+	$(COMPILE) --output-file constraints/bench.txt --group bench --constraints constraints/dev.txt pyproject.toml
+
+clean: ## remove everything that was made here
+	rm -rf .venv .venv-bench $(AGENTS) dist build
+	rm -rf .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	find src tests bench -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
