@@ -49,7 +49,7 @@ class Event(Struct, frozen=True, omit_defaults=True, kw_only=True, gc=False, tag
 
     run_id: str = ""
     seq: int = 0
-    ts: int = 0
+    ts: int = -1  # never on the wire: a time of 0 must be told
     parent: str | None = None
 
 

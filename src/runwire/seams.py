@@ -139,7 +139,8 @@ class Dialect:
     `terminal`: a record ends a run, or only the exit of the program does. `turns`: the wire shows where a round trip to
     the model ends, or the contract infers it. `omits`: the kinds that the encoder leaves out (the loss report).
     `sniff` rates the first bytes of a file from 0 (not ours) to 100 (certainly ours). `raw`: the encoder takes payload
-    strings that are still `msgspec.Raw`. `usage` is one line for the list of wires.
+    strings that are still `msgspec.Raw`. `adopts`: the decoder gives stamped events of our own vocabulary. `about` is one
+    line for the list of wires.
     """
 
     name: str
@@ -151,6 +152,7 @@ class Dialect:
     omits: frozenset[str] = frozenset()
     sniff: Callable[[bytes], int] = _never
     raw: bool = False
+    adopts: bool = False
     variants: tuple[str, ...] = ()
     about: str = ""
 

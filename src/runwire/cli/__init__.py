@@ -1,0 +1,66 @@
+"""Argument parsing and nothing else. `runwire COMMAND` is the module `runwire.cli.COMMAND` with its `main(argv)`.
+
+Only the module of the command is imported, so that a command pays for what it uses.
+"""
+
+from __future__ import annotations
+
+import sys
+
+from runwire import __version__
+
+COMMANDS = {
+    "run": "run an agent and stream its events",
+    "convert": "translate a recording from one wire into another",
+    "harnesses": "what is installed, which version, what it can do",
+    "wires": "the wires that can be read and written",
+    "scripted": "a scripted model server on loopback, for tests",
+}
+
+
+def main(argv: list[str] | None = None) -> int:
+    """The entry point of the `runwire` command."""
+    args = sys.argv[1:] if argv is None else argv
+    if args and args[0] in {"-V", "--version"}:
+        sys.stdout.write(f"runwire {__version__}\n")
+        return 0
+    if not args or args[0] in {"-h", "--help", "help"}:
+        sys.stdout.write(_help())
+        return 0 if args else 2
+    if args[0] not in COMMANDS:
+        return _unknown(args[0])
+    from importlib import import_module
+
+    from runwire.errors import RunwireError
+
+    try:
+        return int(import_module(f"runwire.cli.{args[0]}").main(args[1:]))
+    except RunwireError as error:
+        sys.stderr.write(f"runwire: {error}\n")
+        return error.exit_status
+    except BrokenPipeError:
+        _hush()
+        return 0
+    except KeyboardInterrupt:
+        return 130
+
+
+def _help() -> str:
+    lines = ["usage: runwire COMMAND [ARGUMENTS]", "", "One event stream for every coding agent.", "", "commands:"]
+    lines += [f"  {name:<11} {about}" for name, about in COMMANDS.items()]
+    lines += ["", "runwire COMMAND --help tells more. Try: runwire run --harness scripted 'say hello'", ""]
+    return "\n".join(lines)
+
+
+def _unknown(name: str) -> int:
+    from runwire.errors import UnknownName
+
+    sys.stderr.write(f"runwire: {UnknownName('command', name, COMMANDS)}\n")
+    return UnknownName.exit_status
+
+
+def _hush() -> None:
+    """The reader of stdout has gone: let the interpreter's last flush go nowhere."""
+    import os
+
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)

@@ -1,0 +1,36 @@
+"""What the commands share: a parser that names the nearest match, and the flags that several have."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from difflib import get_close_matches
+from typing import Any, NoReturn
+
+from runwire.errors import UsageError
+
+
+class Parser(argparse.ArgumentParser):
+    """argparse with whole-word options, plain help and an error that helps."""
+
+    def __init__(self, **settings: Any) -> None:
+        settings.setdefault("allow_abbrev", False)
+        settings.setdefault("formatter_class", argparse.RawDescriptionHelpFormatter)
+        super().__init__(**settings)
+
+    def error(self, message: str) -> NoReturn:
+        """Say what is wrong and what may be meant; exit 2."""
+        if "unrecognized arguments" in message:
+            flag = message.split(": ", 1)[1].split()[0].split("=")[0]
+            near = get_close_matches(flag, self._option_string_actions, n=1, cutoff=0.5)
+            message = f"unknown option {flag}" + (f"; did you mean {near[0]}?" if near else "")
+        sys.stderr.write(f"{self.prog}: {message}\n{self.prog} --help tells what there is\n")
+        raise SystemExit(UsageError.exit_status)
+
+    def add_redaction(self) -> None:
+        """`--redact shapes` and `--no-redact`."""
+        self.add_argument(
+            "--redact", choices=["values", "shapes"], default="values",
+            help="mask the values of secret variables (default), or also what looks like a token",
+        )  # fmt: skip
+        self.add_argument("--no-redact", action="store_true", help="mask nothing")

@@ -1,0 +1,248 @@
+"""The law of a run: a pure state machine that makes the output of any decoder a lawful stream.
+
+Theory. Whatever a decoder gives, in whatever order, what comes out keeps these rules:
+
+1. `started` is first, `result` is last, each exactly once.
+2. Success is a conjunction: the agent's own record says so, nothing contradicts it, and it is the last one with turns.
+3. Every tool call is opened once and closed once; what is open at the end is closed `interrupted`.
+4. Every question and permission is resolved once, before the result.
+5. Both granularities: the joined `text` deltas of a `message_id` equal its one `message`.
+6. Within a round trip: deltas, messages, `usage` (scope request), directly after it `turn_done`.
+7. `seq` is 1, 2, 3 ... and `ts` never goes back.
+
+The state is one small machine for each rule (`texts`, `tools`, `asks`, `turns`, `ending`); this class asks each event's
+machine and stamps what comes out. The hot kinds (deltas of a message that is already open) pass in one tight loop,
+everything else takes the slow, clear path. The shell owns the clock and hands the time in; `now=0` (a conversion) takes
+the time that a record carries itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from msgspec.structs import force_setattr, replace
+
+from runwire import events as ev
+from runwire.contract.asks import Asks
+from runwire.contract.ending import Ending
+from runwire.contract.texts import Texts
+from runwire.contract.tools import Tools
+from runwire.contract.turns import Turns
+from runwire.events import Event
+from runwire.seams import Exit, Output, Verdict
+
+__all__ = ["Contract"]
+
+
+class Contract:
+    """Makes decoder output lawful. One object a run: `open`, any number of `push`, one `close`.
+
+    `started` is the first event, made by the shell. `turns_shown`: the wire shows the end of round trips.
+    `exit_ends`: only the exit of the program ends a run in this wire.
+    """
+
+    def __init__(self, started: ev.Started, *, turns_shown: bool = True, exit_ends: bool = False) -> None:
+        self.ended = False
+        self.run_id = started.run_id
+        self.seq = 0
+        self.ts = 0
+        self._opened = 0
+        self._started = started
+        self._session: ev.Session | None = None
+        self._texts = Texts()
+        self._tools = Tools()
+        self._asks = Asks()
+        self._turns = Turns(infer=not turns_shown)
+        self._ending = Ending(started, exit_ends=exit_ends)
+        self._closed = False
+        self._rules = {
+            ev.Text: self._text,
+            ev.Thinking: self._thinking,
+            ev.Message: self._message,
+            ev.Discard: self._discard,
+            ev.ToolStart: self._tool_start,
+            ev.ToolProgress: self._tool_progress,
+            ev.ToolEnd: self._tool_end,
+            ev.Question: self._ask,
+            ev.Permission: self._ask,
+            ev.Resolved: self._resolved,
+            ev.Usage: self._usage,
+            ev.TurnDone: self._turn_done,
+            ev.Session: self._session_told,
+            ev.Input: self._input,
+            ev.Error: self._error,
+            ev.Started: self._never,
+            ev.Result: self._never,
+        }
+
+    def open(self, now: int, /) -> list[Event]:
+        """Give `started`, stamped."""
+        self._opened = now
+        return self.stamp([self._started], now)
+
+    def push(self, outputs: Sequence[Output], now: int, /) -> list[Event]:
+        """Give the lawful events for these outputs, stamped. After `close` there are none."""
+        if self._closed:
+            return []
+        out: list[Event] = []
+        self.apply(outputs, out)
+        return self.stamp(out, now)
+
+    def close(self, exit: Exit, now: int, /) -> list[Event]:  # noqa: A002 - the word of the seam
+        """Close what is open and give the `result`. A second call gives nothing."""
+        if self._closed:
+            return []
+        worked = self._turns.count > 0 and self._tools.idle
+        out = self.endings()
+        duration = now - self._opened if now and self._opened else None
+        self._ending.close(exit, out, texts=self._texts, turns=self._turns, worked=worked, duration=duration)
+        self._closed = True
+        return self.stamp(out, now)
+
+    def endings(self) -> list[Event]:
+        """Close every message, round trip, call and request that is open; not yet stamped."""
+        out: list[Event] = []
+        self._texts.finish_all(out)
+        self._turns.close(out)
+        self._tools.close(out)
+        self._asks.close(out)
+        return out
+
+    def apply(self, outputs: Sequence[Output], out: list[Event], /) -> None:
+        """Add the lawful events for these outputs, not yet stamped."""
+        texts, rules, add = self._texts, self._rules, out.append
+        for output in outputs:
+            kind = type(output)
+            if kind is ev.Text:
+                if output.message_id is texts.hot_id and output.parent is texts.hot_parent and output.delta:  # type: ignore[union-attr]
+                    texts.hot_pieces.append(output.delta)  # type: ignore[union-attr]
+                    add(output)  # type: ignore[arg-type]
+                    continue
+            elif kind is ev.Thinking:
+                if output.message_id is texts.hot_thought and output.parent is texts.hot_parent and output.delta:  # type: ignore[union-attr]
+                    add(output)  # type: ignore[arg-type]
+                    continue
+            rule = rules.get(kind)  # type: ignore[call-overload]
+            if rule is not None:
+                rule(output, out)
+            elif isinstance(output, Verdict):
+                self._verdict(output, out)
+            elif isinstance(output, Event):
+                add(output)
+
+    def stamp(self, out: list[Event], now: int, /) -> list[Event]:
+        """Number and date these events."""
+        put, run_id, seq = force_setattr, self.run_id, self.seq
+        ts = max(self.ts, now)
+        for event in out:
+            seq += 1
+            if not now and event.ts > ts:
+                ts = event.ts
+            put(event, "run_id", run_id)
+            put(event, "seq", seq)
+            put(event, "ts", ts)
+        self.seq, self.ts = seq, ts
+        return out
+
+    # --- text -----------------------------------------------------------------------------------------------------
+
+    def _text(self, event: ev.Text, out: list[Event]) -> None:
+        if event.delta:
+            self._turns.output(event.parent, out, self._texts.finish)
+            self._texts.delta(event, out)
+
+    def _thinking(self, event: ev.Thinking, out: list[Event]) -> None:
+        if event.delta:
+            self._turns.output(event.parent, out, self._texts.finish)
+            self._texts.thinking(event, out)
+
+    def _message(self, event: ev.Message, out: list[Event]) -> None:
+        self._turns.output(event.parent, out, self._texts.finish)
+        self._texts.message(event, out)
+
+    def _discard(self, event: ev.Discard, out: list[Event]) -> None:
+        self._texts.discard(event, out)
+
+    # --- tools ----------------------------------------------------------------------------------------------------
+
+    def _tool_start(self, event: ev.ToolStart, out: list[Event]) -> None:
+        if self._tools.is_repeat(event):
+            return
+        self._turns.output(event.parent, out, self._texts.finish)
+        self._texts.finish(event.parent, out)
+        self._tools.start(event, out)
+        self._turns.called(event.parent)
+
+    def _tool_progress(self, event: ev.ToolProgress, out: list[Event]) -> None:
+        if event.state == "building":
+            self._turns.output(event.parent, out, self._texts.finish)
+        self._tools.progress(event, out)
+
+    def _tool_end(self, event: ev.ToolEnd, out: list[Event]) -> None:
+        if self._tools.is_closed(event.id):
+            return
+        if not self._tools.is_open(event.id):
+            start = ev.ToolStart(
+                id=event.id, name=event.name, title=event.name, tool_kind="other", parent=event.parent, ts=event.ts
+            )
+            self._tool_start(start, out)
+        self._tools.end(event, out, refused=self._asks.refused(event.id))
+        self._turns.returned(event.parent)
+
+    # --- questions ------------------------------------------------------------------------------------------------
+
+    def _ask(self, event: ev.Question | ev.Permission, out: list[Event]) -> None:
+        self._asks.ask(event, out)
+
+    def _resolved(self, event: ev.Resolved, out: list[Event]) -> None:
+        self._asks.resolve(event, out)
+
+    # --- turns ----------------------------------------------------------------------------------------------------
+
+    def _usage(self, event: ev.Usage, out: list[Event]) -> None:
+        self._ending.usage(event)
+        if event.scope == "request":
+            self._texts.finish(event.parent, out)
+            self._turns.usage(event, out)
+        else:
+            out.append(event)
+
+    def _turn_done(self, event: ev.TurnDone, out: list[Event]) -> None:
+        self._texts.finish(event.parent, out)
+        self._turns.done(event, out)
+
+    # --- the rest -------------------------------------------------------------------------------------------------
+
+    def _session_told(self, event: ev.Session, out: list[Event]) -> None:
+        if not event.session_id:
+            event = replace(event, session_id=self._started.session_id)
+        if self._session is not None and _same_session(event, self._session):
+            return
+        self._session = event
+        if event.native_session_id:
+            self._ending.native_session_id = event.native_session_id
+        out.append(event)
+
+    def _input(self, event: ev.Input, out: list[Event]) -> None:
+        self._texts.finish(event.parent, out)
+        out.append(event)
+
+    def _error(self, event: ev.Error, out: list[Event]) -> None:
+        self._ending.error(event)
+        out.append(event if not event.fatal else replace(event, fatal=False))
+
+    def _verdict(self, verdict: Verdict, out: list[Event]) -> None:
+        self._texts.finish(None, out)
+        self._ending.verdicts.append(verdict)
+        self.ended = not verdict.pending
+
+    def _never(self, event: Event, out: list[Event]) -> None:
+        """Only the contract makes these two: from a decoder they are foreign records."""
+        out.append(ev.Native(dialect="runwire", record=ev.kind(event), mapped=False))
+
+
+def _same_session(one: ev.Session, other: ev.Session) -> bool:
+    return all(
+        getattr(one, name) in (None, getattr(other, name))
+        for name in ("session_id", "native_session_id", "model", "harness_version", "prior_usage")
+    )

@@ -1,0 +1,135 @@
+"""The thin synchronous shell: file -> decoder -> redact -> contract -> encoder. No event loop, flat memory.
+
+A conversion is deterministic: `run_id` and `session_id` come from a hash of the first record, `ts` is the record's own
+time, else the former, else 0.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import BinaryIO
+
+from runwire import events as ev
+from runwire.errors import UsageError
+from runwire.events import Event
+from runwire.pipeline import Pipeline, started
+from runwire.redact import Redactor
+from runwire.seams import Context, Dialect, Encoder, Exit, Options, dialect, names
+
+CHUNK = 1 << 18
+
+
+@dataclass
+class Conversion:
+    """One conversion. `exit_code` is negative for a signal; `sent` is what the client wrote to the agent."""
+
+    source: str = "auto"
+    target: str = "runwire"
+    exit_code: int | None = None
+    stderr: bytes = b""
+    sent: bytes = b""
+    secrets: list[str] = field(default_factory=list)
+    shapes: bool = False
+    raw: bool = False
+    ids: bool = False
+    counts: Counter[str] = field(default_factory=Counter)
+    omitted: frozenset[str] = frozenset()
+    result: ev.Result | None = None
+    fault: Exception | None = None
+
+    def run(self, file: BinaryIO, write: Callable[[bytes], object]) -> None:
+        """Convert the whole file."""
+        encoder, raw = self._encoder()
+        for events in self._events(file, raw=raw):
+            if events:
+                write(encoder.encode(events))
+        write(encoder.close())
+
+    def events(self, file: BinaryIO) -> Iterator[Event]:
+        """The events of the whole file."""
+        for events in self._events(file, raw=False):
+            yield from events
+
+    def _encoder(self) -> tuple[Encoder, bool]:
+        target, options = parse(self.target)
+        found, _ = dialect(target)
+        if found.encoder is None:
+            raise UsageError(f"the wire {target!r} can be read, not written; these can be written: {', '.join(written())}")
+        self.omitted = found.omits
+        return found.encoder(options | ({"ids": "1"} if self.ids and target == "runwire" else {})), found.raw
+
+    def _events(self, file: BinaryIO, *, raw: bool) -> Iterator[list[Event]]:
+        chunk = file.read(CHUNK)
+        source, variant = self._source(chunk)
+        run_id, session_id = identity(chunk)
+        pipe = Pipeline(
+            source,
+            Context(variant=variant),
+            started(source.name, run_id, session_id),
+            redactor=Redactor(self.secrets, shapes=self.shapes),
+            raw=raw,
+            copies=self.raw,
+        )
+        if self.sent and hasattr(pipe.decoder, "seen"):
+            pipe.decoder.seen(self.sent)
+        yield self._counted(pipe.open())
+        while chunk:
+            yield self._counted(pipe.feed(chunk))
+            chunk = file.read(CHUNK)
+        yield self._counted(pipe.drain())
+        tail = self.stderr[-TAIL:].decode("utf-8", "replace")
+        yield self._counted(pipe.stderr(tail))
+        yield self._counted(pipe.close(Exit(self.exit_code, pipe.redactor.text(tail))))
+        self.fault = pipe.fault
+
+    def _source(self, head: bytes) -> tuple[Dialect, str]:
+        if self.source == "auto":
+            return detect(head), ""
+        return dialect(self.source)
+
+    def _counted(self, events: list[Event]) -> list[Event]:
+        if self.omitted:
+            self.counts.update(ev.kind(event) for event in events)
+        if events and isinstance(events[-1], ev.Result):
+            self.result = events[-1]
+        return events
+
+
+TAIL = 65536
+"""Bytes of stderr that are kept: the last ones."""
+
+
+def parse(wire: str) -> tuple[str, Options]:
+    """A wire's name and the options that ride on it: `aacode,incremental=1,chunk=512`."""
+    name, *rest = wire.split(",")
+    options: Options = {}
+    for item in rest:
+        key, _, value = item.partition("=")
+        options[key.strip()] = value.strip() or "1"
+    return name, options
+
+
+def written() -> list[str]:
+    """The wires that can be written."""
+    return [name for name in names("dialects") if dialect(name)[0].encoder is not None]
+
+
+def detect(head: bytes) -> Dialect:
+    """The dialect of a file, by its first bytes."""
+    sample = head[:65536]
+    rated = [(found.sniff(sample), found) for name in names("dialects") if (found := dialect(name)[0]).decoder]
+    score, best = max(rated, key=lambda pair: pair[0])
+    if score == 0:
+        raise UsageError(f"cannot tell the wire of the input; say it with --from: {', '.join(d.name for _, d in rated)}")
+    return best
+
+
+def identity(head: bytes) -> tuple[str, str]:
+    """`run_id` and `session_id` for a conversion, from the first record."""
+    from hashlib import sha256
+
+    first = next((line for line in head.split(b"\n", 64) if line.strip()), b"")
+    digest = sha256(first).hexdigest()
+    return f"run_{digest[:24]}", f"{digest[24:32]}-{digest[32:36]}-{digest[36:40]}-{digest[40:44]}-{digest[44:56]}"

@@ -1,0 +1,416 @@
+"""Claude Code's stream-json, line by line, to events.
+
+Facts this rests on (recorded from 2.1.197 and 2.1.332):
+
+- One API message comes as one `assistant` line for each content block, all with the same `message.id`; the usage on them
+  is that of `message_start` and not final, so it counts once a message and only where no better figure exists.
+- With partial messages the raw API events come as `stream_event` lines, and the `assistant` line repeats each block before
+  its `content_block_stop`. The whole block is the authority; the contract reconciles it with the deltas.
+- A tool result can come before the message that called it has ended.
+- A dead attempt is marked by `abandoned_blocks` on a made-up `message_stop`.
+- Lines with `parent_tool_use_id` belong to a sub-agent. Messages of the model `<synthetic>` are the program's own words.
+
+Structural, and absorbed: block starts and stops, pings, signatures, redacted thinking, thinking token estimates, status
+`requesting`, heartbeats, successful control responses, the prompt of a sub-agent (its call holds it).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from json import loads
+from typing import Any
+
+from msgspec import UNSET
+
+from runwire import events as ev
+from runwire.dialects.claude import blocks
+from runwire.dialects.claude.control import Control
+from runwire.dialects.claude.records import HOT, LINES, Block, Delta, Line, Message, StreamEvent, Tokens, repaired
+from runwire.dialects.claude.system import System
+from runwire.dialects.claude.verdict import Verdicts
+from runwire.formats.clock import milliseconds
+from runwire.formats.codes import code_of
+from runwire.formats.jsonl import Junk, careful, junk, lines, mapping, native, plain, retyped, string, typed
+from runwire.seams import Context, Output
+
+SYNTHETIC = "<synthetic>"
+
+
+class Speaker:
+    """The main agent or a sub-agent: the message it is at, and what of it was shown."""
+
+    __slots__ = ("calls", "id", "parts", "stop_reason", "streamed", "thought", "usage")
+
+    def __init__(self) -> None:
+        self.id = ""
+        self.streamed = False
+        self.usage: Tokens | None = None
+        self.stop_reason: str | None = None
+        self.thought: list[str] = []
+        self.calls: set[str] = set()
+        self.parts: dict[int | None, blocks.Arguments] = {}
+
+    def begin(self, message_id: str, *, streamed: bool) -> None:
+        """Go on to another message."""
+        self.id, self.streamed = message_id, streamed
+        self.usage = self.stop_reason = None
+        self.thought, self.calls, self.parts = [], set(), {}
+
+
+class ClaudeDecoder:
+    """stdout of `claude -p --output-format stream-json --verbose` (variant json: of `--output-format json`)."""
+
+    def __init__(self, context: Context) -> None:
+        self._whole = context.variant == "json"
+        self._speakers: dict[str | None, Speaker] = {}
+        self._main = self._speakers[None] = Speaker()
+        self._verdicts = Verdicts()
+        self.control = Control()
+        self._system = System(self._verdicts)
+        self._names: dict[str, str] = {}
+
+    # --- the seam -------------------------------------------------------------------------------------------------
+
+    def feed(self, block: bytes, /) -> list[Output]:
+        """Read a block of whole lines."""
+        found = typed(LINES, block)
+        if found is None:
+            return self._careful(block)
+        out: list[Output] = []
+        add, main, raws = out.append, self._main, _Raws(block)
+        for index, line in enumerate(found):
+            event = line.event
+            if event is not None and line.type == "stream_event":
+                delta = event.delta
+                if delta is not None and delta.text is not None and line.parent_tool_use_id is None and main.streamed:
+                    add(ev.Text(delta=delta.text, message_id=main.id))
+                else:
+                    self._stream(line, event, index, raws, out)
+                continue
+            self._line(line, index, raws, out)
+        return out
+
+    def close(self) -> list[Output]:
+        """Nothing is held back."""
+        return []
+
+    def seen(self, sent: bytes, /) -> None:
+        """Take note of what the client wrote to stdin."""
+        self.control.seen(sent)
+
+    def send(self, command: Any, /) -> bytes:
+        """Put a command into the control channel of `--input-format stream-json`."""
+        return self.control.send(command)
+
+    # --- lines ----------------------------------------------------------------------------------------------------
+
+    def _careful(self, block: bytes) -> list[Output]:
+        out: list[Output] = []
+        for found in careful(block):
+            if isinstance(found, Junk):
+                out.append(junk(found.text))
+            elif isinstance(found.value, list):
+                for item in found.value:
+                    self._loose(item, out)
+            else:
+                self._loose(found.value, out)
+        return out
+
+    def _loose(self, value: Any, out: list[Output]) -> None:
+        """One record as plain JSON: from a line that was not clean, or from an array of records."""
+        if not isinstance(value, dict):
+            out.append(native("claude", value))
+            return
+        line = retyped(LINES, value)
+        if line is None and value.get("type") in HOT:
+            slim, odd = repaired(value)
+            line = retyped(LINES, slim)
+            out.extend(native("claude", block, _parent(value)) for block in odd)
+        if line is None:
+            if value.get("type") in HOT:
+                out.append(native("claude", value))
+                return
+            line = Line(type=string(value.get("type")))
+        self._line(line, 0, [value], out)
+
+    def _line(self, line: Line, index: int, raws: Sequence[Any], out: list[Output]) -> None:
+        kind = line.type
+        if kind == "assistant" and isinstance(line.message, Message):
+            self._assistant(line, line.message, index, raws, out)
+        elif kind == "user" and isinstance(line.message, Message):
+            self._user(line, line.message, index, raws, out)
+        elif kind == "stream_event" and line.event is not None:
+            self._stream(line, line.event, index, raws, out)
+        else:
+            self._other(kind, _value(raws[index]), out)
+
+    def _other(self, kind: str | None, value: Any, out: list[Output]) -> None:
+        if not isinstance(value, dict):
+            out.append(native("claude", value))
+        elif kind == "result":
+            self._result(value, out)
+        elif kind == "system":
+            self._system.read(value, out)
+        elif kind in {"control_request", "control_response", "control_cancel_request"}:
+            self.control.read(value, out)
+        elif kind not in {"keep_alive", "tool_progress"}:
+            out.append(native("claude", value))
+
+    def _result(self, value: dict[str, Any], out: list[Output]) -> None:
+        if self._main.id and not self._main.streamed:
+            self._turn(None, self._main, out)
+        if self._whole and not self._main.id and string(value.get("result")) and not value.get("is_error"):
+            self._main.begin(string(value.get("uuid")) or "message", streamed=False)
+            out.append(ev.Message(text=value["result"], message_id=self._main.id))
+        if value.get("structured_output") is not None:
+            out.append(ev.StructuredOutput(value=value["structured_output"]))
+        session = string(value.get("session_id"))
+        if session:
+            out.append(ev.Session(session_id="", native_session_id=session))
+        out.append(self._verdicts.read(value, pending=self._system.pending))
+
+    # --- messages -------------------------------------------------------------------------------------------------
+
+    def _assistant(
+        self, line: Line, message: Message, index: int, raws: Sequence[Any], out: list[Output]
+    ) -> None:
+        parent = line.parent_tool_use_id
+        if message.model == SYNTHETIC:
+            self._own_words(message, mapping(_value(raws[index])), out)
+            return
+        speaker = self._speaker(parent)
+        message_id = message.id or speaker.id or "message"
+        if message_id != speaker.id:
+            if speaker.id and not speaker.streamed:
+                self._turn(parent, speaker, out)
+            speaker.begin(message_id, streamed=False)
+        if not speaker.streamed:
+            self._verdicts.count(parent, message_id, message.usage)
+        first, content = len(out), message.content
+        for nth, block in enumerate([Block(type="text", text=content)] if isinstance(content, str) else content or []):
+            if not self._block(block, speaker, parent, out):
+                out.append(native("claude", _nth(_value(raws[index]), nth), parent))
+        _date(out, first, line)
+
+    def _block(self, block: Block, speaker: Speaker, parent: str | None, out: list[Output]) -> bool:
+        """One whole block of the model; False if its type is unknown."""
+        if block.type == "text" and block.text is not None:
+            out.append(ev.Message(text=block.text, message_id=speaker.id, parent=parent))
+        elif block.type == "thinking" and block.thinking is not None:
+            shown = "".join(speaker.thought)
+            speaker.thought = []
+            if block.thinking.startswith(shown) and len(block.thinking) > len(shown):
+                tail = block.thinking[len(shown) :]
+                out.append(ev.Thinking(delta=tail, message_id=speaker.id, parent=parent))
+        elif block.type in {"tool_use", "server_tool_use", "mcp_tool_use"} and block.name is not None:
+            call = block.id or ""
+            if call not in speaker.calls:
+                speaker.calls.add(call)
+                self._names[call] = block.name
+                written = next((part.text for part in speaker.parts.values() if part.id == call), "")
+                out.extend(blocks.call(block, written, parent))
+        elif block.type.endswith("tool_result") and block.tool_use_id:
+            out.append(blocks.result(block, self._names.get(block.tool_use_id, "tool"), {}, UNSET, parent))
+        else:
+            return block.type == "redacted_thinking"
+        return True
+
+    def _own_words(self, message: Message, value: dict[str, Any], out: list[Output]) -> None:
+        """A message that the program made up: an error of the API, or the output of a local command."""
+        text = "\n".join(block.text or "" for block in message.content or [] if isinstance(block, Block))
+        word = string(value.get("error"))
+        if not word:
+            out.append(ev.Diagnostic(source="stdout", message=text))
+            return
+        self._verdicts.error(word, text, value)
+        code = code_of(text, status=value.get("api_error_status"), word=word) or "provider"
+        out.append(ev.Error(message=text or word, code=code, fatal=False))
+
+    def _user(self, line: Line, message: Message, index: int, raws: Sequence[Any], out: list[Output]) -> None:
+        parent, first, content = line.parent_tool_use_id, len(out), message.content
+        metas = blocks.metas(line.tool_result_meta)
+        for nth, block in enumerate([Block(type="text", text=content)] if isinstance(content, str) else content or []):
+            if block.type == "tool_result" and block.tool_use_id is not None:
+                self._tool_result(block, metas.get(block.tool_use_id, {}), line, out)
+            else:
+                self._said(block, nth, mapping(_value(raws[index])), parent, out)
+        _date(out, first, line)
+
+    def _tool_result(self, block: Block, meta: dict[str, Any], line: Line, out: list[Output]) -> None:
+        call = block.tool_use_id or ""
+        name = self._names.get(call, "tool")
+        end = blocks.result(block, name, meta, line.tool_use_result, line.parent_tool_use_id)
+        if call in self._system.denied and end.status == "error":
+            end = blocks.denied(end)
+        self.control.settle(call, end, line.tool_use_result, out)
+        child = self._speakers.get(call)
+        if child is not None and child.id and not child.streamed:
+            self._turn(call, child, out)
+            child.id = ""
+        out.append(end)
+
+    def _said(
+        self, block: Block, index: int, value: dict[str, Any], parent: str | None, out: list[Output]
+    ) -> None:
+        """Text in a user line: a replayed prompt, or words that the program put into the user's mouth."""
+        if block.type not in {"text", "image", "document"}:
+            out.append(native("claude", _nth(value, index), parent))
+        elif parent is not None or block.type != "text":
+            return
+        elif value.get("isReplay") and not value.get("isSynthetic"):
+            out.append(ev.Input(text=block.text or "", source="send"))
+        else:
+            self._verdicts.interrupted = self._verdicts.interrupted or blocks.is_interruption(block.text or "")
+            out.append(ev.Diagnostic(source="stdout", message=block.text or ""))
+
+    # --- partial messages -----------------------------------------------------------------------------------------
+
+    def _stream(self, line: Line, event: StreamEvent, index: int, raws: Sequence[Any], out: list[Output]) -> None:
+        parent = line.parent_tool_use_id
+        speaker = self._speaker(parent)
+        match event.type:
+            case "content_block_delta":
+                if not self._delta(event, speaker, parent, out):
+                    out.append(native("claude", _value(raws[index]), parent))
+            case "message_start":
+                message = event.message or Message()
+                speaker.begin(message.id or "message", streamed=True)
+                speaker.usage = message.usage
+            case "content_block_start":
+                self._block_start(event, speaker, parent, out)
+            case "message_delta":
+                if event.delta is not None and event.delta.stop_reason:
+                    speaker.stop_reason = event.delta.stop_reason
+                speaker.usage = event.usage or speaker.usage
+            case "message_stop":
+                self._message_stop(line, speaker, parent, out)
+            case "content_block_stop" | "ping":
+                return
+            case _:
+                out.append(native("claude", _value(raws[index]), parent))
+
+    def _delta(self, event: StreamEvent, speaker: Speaker, parent: str | None, out: list[Output]) -> bool:
+        """One delta; False if its type is unknown."""
+        delta = event.delta or Delta()
+        if delta.text is not None:
+            out.append(ev.Text(delta=delta.text, message_id=self._id(speaker), parent=parent))
+        elif delta.thinking is not None:
+            speaker.thought.append(delta.thinking)
+            out.append(ev.Thinking(delta=delta.thinking, message_id=self._id(speaker), parent=parent))
+        elif delta.partial_json is not None:
+            part = speaker.parts.get(event.index)
+            if part is None:
+                part = speaker.parts[event.index] = blocks.Arguments(f"{self._id(speaker)}:{event.index}", None)
+            if delta.partial_json:
+                out.append(part.add(delta.partial_json, parent))
+        else:
+            return delta.type in {"signature_delta", "citations_delta"}
+        return True
+
+    def _block_start(self, event: StreamEvent, speaker: Speaker, parent: str | None, out: list[Output]) -> None:
+        block = event.content_block or Block()
+        if block.type.endswith("tool_use") and block.id:
+            speaker.parts[event.index] = blocks.Arguments(block.id, block.name)
+            out.append(ev.ToolProgress(id=block.id, name=block.name, state="building", bytes=0, parent=parent))
+        elif block.type == "text" and block.text:
+            out.append(ev.Text(delta=block.text, message_id=self._id(speaker), parent=parent))
+        elif block.type == "thinking":
+            speaker.thought = []
+            if block.thinking:
+                speaker.thought.append(block.thinking)
+                out.append(ev.Thinking(delta=block.thinking, message_id=self._id(speaker), parent=parent))
+
+    def _message_stop(self, line: Line, speaker: Speaker, parent: str | None, out: list[Output]) -> None:
+        if line.abandoned_blocks is not UNSET:
+            out.append(
+                ev.Discard(message_id=speaker.id, reason="the answer was cut off and is tried again", parent=parent)
+            )
+            speaker.id = ""
+            return
+        if speaker.usage is not None:
+            tokens = blocks.tokens(speaker.usage)
+            out.append(
+                ev.Usage(
+                    scope="request",
+                    parent=parent,
+                    input_tokens=tokens.input_tokens,
+                    output_tokens=tokens.output_tokens,
+                    cache_read_tokens=tokens.cache_read_tokens,
+                    cache_write_tokens=tokens.cache_write_tokens,
+                )
+            )
+        self._verdicts.count(parent, speaker.id, speaker.usage)
+        self._turn(parent, speaker, out)
+
+    # --- small things ---------------------------------------------------------------------------------------------
+
+    def _speaker(self, parent: str | None) -> Speaker:
+        speaker = self._speakers.get(parent)
+        if speaker is None:
+            speaker = self._speakers[parent] = Speaker()
+            self._verdicts.has_children = True
+        return speaker
+
+    @staticmethod
+    def _id(speaker: Speaker) -> str:
+        if not speaker.id:
+            speaker.begin("message", streamed=True)
+        return speaker.id
+
+    @staticmethod
+    def _turn(parent: str | None, speaker: Speaker, out: list[Output]) -> None:
+        out.append(
+            ev.TurnDone(turn=0, tool_calls=len(speaker.calls), stop_reason=speaker.stop_reason, parent=parent)
+        )
+
+
+class _Raws(Sequence[bytes]):
+    """The raw lines of a block, cut only when one is asked for."""
+
+    def __init__(self, block: bytes) -> None:
+        self._block = block
+        self._lines: list[bytes] | None = None
+
+    def __len__(self) -> int:
+        return len(self._cut())
+
+    def __getitem__(self, index: Any) -> Any:
+        return self._cut()[index]
+
+    def _cut(self) -> list[bytes]:
+        if self._lines is None:
+            self._lines = lines(self._block)
+        return self._lines
+
+
+def _value(raw: bytes | dict[str, Any]) -> Any:
+    if not isinstance(raw, bytes):
+        return raw
+    try:
+        return loads(raw)
+    except ValueError:
+        return plain(raw)
+
+
+def _parent(value: dict[str, Any]) -> str | None:
+    return string(value.get("parent_tool_use_id")) or None
+
+
+def _nth(value: Any, index: int) -> Any:
+    content = mapping(mapping(value).get("message")).get("content")
+    return content[index] if isinstance(content, list) and index < len(content) else content
+
+
+def _date(out: list[Output], first: int, line: Line) -> None:
+    """Give the record's own time to the events made of it; a conversion stamps them with it."""
+    if line.timestamp is None:
+        return
+    at = milliseconds(line.timestamp)
+    if not at:
+        return
+    from msgspec.structs import force_setattr
+
+    for output in out[first:]:
+        if isinstance(output, ev.Event):
+            force_setattr(output, "ts", at)
+

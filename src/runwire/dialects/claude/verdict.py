@@ -1,0 +1,123 @@
+"""The `result` record of Claude Code: its verdict, and this prompt's share of running totals.
+
+Facts: `subtype` says `success` for API errors too, only `is_error` tells; `usage` is this turn's and the main agent's,
+`total_cost_usd` and `modelUsage` are totals of the process with sub-agents and compaction; a result after an interrupt may
+lack `result`; a second, empty result can follow a good one; one process can give many results.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msgspec.structs import replace
+
+from runwire.contract.ending import total
+from runwire.dialects.claude.blocks import tokens
+from runwire.dialects.claude.records import Tokens
+from runwire.events import Tokens as Counts
+from runwire.formats.codes import code_of
+from runwire.formats.jsonl import integer, mapping, sequence, string
+from runwire.seams import Verdict
+
+_LIMITS = {"error_max_turns": "max_turns", "error_max_budget_usd": "budget"}
+_MODEL_USAGE = {
+    "inputTokens": "input_tokens",
+    "outputTokens": "output_tokens",
+    "cacheReadInputTokens": "cache_read_tokens",
+    "cacheCreationInputTokens": "cache_write_tokens",
+}
+
+
+class Verdicts:
+    """Turns results into verdicts; remembers what they do not repeat."""
+
+    def __init__(self) -> None:
+        self.has_children = False
+        self.interrupted = False
+        self._error: tuple[str, str, dict[str, Any]] | None = None
+        self._cost = 0.0
+        self._models = Counts()
+        self._counted: dict[tuple[str | None, str], Tokens] = {}
+
+    def count(self, parent: str | None, message_id: str, usage: Tokens | None) -> None:
+        """Usage of one message, for results that carry none. The last record of a message wins."""
+        if usage is not None:
+            self._counted[parent, message_id] = usage
+
+    def error(self, word: str, text: str, record: dict[str, Any]) -> None:
+        """The program's own message about an API error."""
+        self._error = (word, text, record)
+
+    def read(self, value: dict[str, Any], *, pending: bool) -> Verdict:
+        """A result record."""
+        status, code, message = self._judge(value)
+        queued = integer(value.get("queued_turn_count")) or 0
+        turns = integer(value.get("num_turns"))
+        text = value.get("result")
+        verdict = Verdict(
+            status=status,
+            code=code,
+            message=message,
+            text=text if isinstance(text, str) and status == "completed" else None,
+            stop_reason=string(value.get("stop_reason")) or None,
+            usage=self._usage(value),
+            had_turns=turns is None or turns > 0,
+            pending=pending or queued > 0,
+        )
+        self._error, self.interrupted = None, False
+        self._counted.clear()
+        return verdict
+
+    def _judge(self, value: dict[str, Any]) -> tuple[Any, str | None, str | None]:
+        subtype, reason = string(value.get("subtype")), string(value.get("terminal_reason"))
+        if subtype == "success" and not value.get("is_error"):
+            return "completed", None, None
+        word, text, record = self._error or ("", "", {})
+        errors = [string(error) for error in sequence(value.get("errors"))]
+        message = string(value.get("result")) or text or "; ".join(filter(None, errors)) or subtype
+        if subtype in _LIMITS:
+            return "limit", _LIMITS[subtype], message
+        if word == "max_output_tokens" or record.get("api_error") == "max_output_tokens":
+            return "truncated", None, message
+        if value.get("stop_reason") == "refusal":
+            return "refused", "content_filter", message
+        if reason.startswith("aborted") or (subtype == "error_during_execution" and self.interrupted):
+            return "cancelled", None, message
+        if any("No conversation found" in error for error in errors):
+            return "failed", "not_found", message
+        status = integer(value.get("api_error_status")) or integer(record.get("api_error_status"))
+        if reason == "prompt_too_long":
+            return "failed", "context_overflow", message
+        return "failed", code_of(message, status=status, word=word) or "provider", message
+
+    def _usage(self, value: dict[str, Any]) -> Counts | None:
+        models = self._since(value)
+        usage = value.get("usage")
+        if isinstance(usage, dict) and not (self.has_children and models is not None):
+            figures = Tokens(**{name: integer(usage.get(name)) for name in Tokens.__struct_fields__})
+            found: Counts | None = tokens(figures)
+            thought = integer(mapping(usage.get("output_tokens_details")).get("thinking_tokens"))
+            found = replace(found, reasoning_tokens=thought) if found is not None and thought else found
+        elif models is not None:
+            found = models
+        else:
+            found = total([tokens(figures) for figures in self._counted.values()])
+        cost = value.get("total_cost_usd")
+        if isinstance(cost, int | float) and not isinstance(cost, bool):
+            share = cost - self._cost if cost >= self._cost else (cost if cost > 0 else 0.0)
+            self._cost = max(self._cost, cost) if cost <= 0 else cost
+            found = replace(found or Counts(), cost_usd=share, cost_source="reported")
+        return found
+
+    def _since(self, value: dict[str, Any]) -> Counts | None:
+        """What the totals of all models grew by."""
+        usage = value.get("modelUsage")
+        if not isinstance(usage, dict) or not usage:
+            return None
+        now = {
+            name: sum(integer(mapping(model).get(key)) or 0 for model in usage.values())
+            for key, name in _MODEL_USAGE.items()
+        }
+        share = {name: max(0, count - (getattr(self._models, name) or 0)) for name, count in now.items()}
+        self._models = Counts(**now)
+        return Counts(**share)

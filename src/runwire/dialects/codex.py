@@ -1,0 +1,261 @@
+"""Codex, `codex exec --json`, to events.
+
+Facts this rests on (SDK types 0.163.0, recordings of 0.171.0): texts come whole, without deltas; `usage` of
+`turn.completed` is the total of the thread, so with a resumed thread this run's share is the difference to what was before,
+and unknown if that is; cached input stands inside the input, reasoning inside the output; `error` lines are not terminal
+(each reconnect prints one), only `turn.completed` and `turn.failed` are; `web_search` items have the key `id` twice;
+refused, sandboxed and unknown calls are not shown at all.
+
+Structural, and absorbed: `turn.started`, a repeated plan, updates of an item that say nothing new.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import msgspec
+from msgspec import UNSET, UnsetType
+from msgspec import json as mjson
+
+from runwire import events as ev
+from runwire.formats.codes import code_of
+from runwire.formats.jsonl import careful, integer, junk, mapping, native, sequence, string, typed
+from runwire.formats.toolkinds import tool_kind
+from runwire.framing import Junk
+from runwire.seams import Context, Dialect, Output, Verdict
+
+_ANY: msgspec.json.Decoder[Any] = msgspec.json.Decoder()
+_RETRY = re.compile(r"Reconnecting\.\.\. (\d+)/(\d+)\s*(?:\((.*)\))?", re.DOTALL)
+_TOOLS = {"command_execution", "file_change", "mcp_tool_call", "collab_tool_call", "web_search"}
+_ENVELOPE = {"id", "type", "status", "aggregated_output", "exit_code", "result", "error", "agents_states"}
+
+
+class CodexDecoder:
+    """stdout of `codex exec --json`."""
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self._before = context.prior
+        self._plan: list[ev.PlanEntry] | None = None
+        self._output: dict[str, str] = {}
+
+    def feed(self, block: bytes, /) -> list[Output]:
+        """Read a block of whole lines."""
+        out: list[Output] = []
+        found = typed(_ANY, block)
+        if found is not None:
+            for value in found:
+                self._record(value, out)
+            return out
+        for item in careful(block):
+            if isinstance(item, Junk):
+                out.append(junk(item.text))
+            else:
+                self._record(item.value, out)
+        return out
+
+    def close(self) -> list[Output]:
+        """Nothing is held back."""
+        return []
+
+    def _record(self, value: Any, out: list[Output]) -> None:
+        record = mapping(value)
+        match record.get("type"):
+            case "item.started" | "item.updated" | "item.completed" if isinstance(record.get("item"), dict):
+                self._item(record["type"][5:], record["item"], record, out)
+            case "thread.started":
+                out.append(ev.Session(session_id="", native_session_id=string(record.get("thread_id")) or None))
+            case "turn.started":
+                return
+            case "turn.completed":
+                out.append(Verdict("completed", usage=self._usage(record.get("usage"), out)))
+            case "turn.failed":
+                out.append(_failure(string(mapping(record.get("error")).get("message"))))
+            case "error":
+                out.append(_error(string(record.get("message"))))
+            case _ if isinstance(value, dict | list):
+                out.append(native("codex", value))
+            case _:
+                out.append(junk(mjson.encode(value).decode()))
+
+    def _item(self, phase: str, item: dict[str, Any], record: dict[str, Any], out: list[Output]) -> None:
+        kind, item_id = string(item.get("type")), string(item.get("id"))
+        if kind == "agent_message" and phase == "completed":
+            out.append(ev.Message(text=string(item.get("text")), message_id=item_id))
+        elif kind == "reasoning" and phase == "completed":
+            if string(item.get("text")):
+                out.append(ev.Thinking(delta=item["text"], message_id=item_id))
+        elif kind == "todo_list":
+            self._todo(item, out)
+        elif kind == "error" and phase == "completed":
+            out.append(ev.Diagnostic(source="stdout", message=string(item.get("message"))))
+        elif kind in _TOOLS:
+            self._tool(phase, kind, item_id, item, out)
+        else:
+            out.append(native("codex", record))
+
+    def _tool(self, phase: str, kind: str, item_id: str, item: dict[str, Any], out: list[Output]) -> None:
+        start = _start(kind, item_id, item)
+        out.append(start)  # the contract merges what is open already
+        said, output = self._output.get(item_id, ""), string(item.get("aggregated_output"))
+        if phase != "completed":
+            if len(output) > len(said) and output.startswith(said):
+                self._output[item_id] = output
+                out.append(ev.ToolProgress(id=item_id, state="running", output_delta=output[len(said) :]))
+            return
+        self._output.pop(item_id, None)
+        if kind == "file_change" and start.locations and item.get("status") == "completed":
+            changed = ", ".join(f"{mapping(change).get('kind')} {mapping(change).get('path')}" for change in item["changes"])
+            out.append(_end(start, item, changed))
+        else:
+            out.append(_end(start, item, _output(kind, item)))
+
+    def _todo(self, item: dict[str, Any], out: list[Output]) -> None:
+        entries = [
+            ev.PlanEntry(
+                content=string(mapping(todo).get("text")),
+                status="completed" if mapping(todo).get("completed") is True else "pending",
+            )
+            for todo in sequence(item.get("items"))
+        ]
+        if entries != self._plan:
+            self._plan = entries
+            out.append(ev.Plan(entries=entries))
+
+    def _usage(self, usage: Any, out: list[Output]) -> ev.Tokens | None:
+        """This run's share of the thread's totals; None when the thread has a history that nobody told us."""
+        if not isinstance(usage, dict):
+            return None
+        now = _tokens(usage)
+        if self._context.resumed:
+            out.append(ev.Usage(scope="session", **{name: getattr(now, name) for name in _FIELDS}))
+        before, self._before = self._before, now
+        if before is None:
+            return None if self._context.resumed else now
+        return ev.Tokens(
+            **{name: max(0, (getattr(now, name) or 0) - (getattr(before, name) or 0)) for name in _FIELDS}
+        )
+
+
+_FIELDS = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens", "reasoning_tokens")
+
+
+def _tokens(usage: dict[str, Any]) -> ev.Tokens:
+    cached = integer(usage.get("cached_input_tokens")) or 0
+    written = integer(usage.get("cache_write_input_tokens")) or 0
+    folded = integer(usage.get("input_tokens"))
+    return ev.Tokens(
+        input_tokens=None if folded is None else max(0, folded - cached - written),
+        output_tokens=integer(usage.get("output_tokens")),
+        cache_read_tokens=cached,
+        cache_write_tokens=written,
+        reasoning_tokens=integer(usage.get("reasoning_output_tokens")),
+    )
+
+
+def _start(kind: str, item_id: str, item: dict[str, Any]) -> ev.ToolStart:
+    name, title = kind, kind
+    value: Any = {key: content for key, content in item.items() if key not in _ENVELOPE}
+    places: list[ev.Location] | None = None
+    if kind == "command_execution":
+        title = string(item.get("command")) or kind
+    elif kind == "mcp_tool_call":
+        name = string(item.get("tool")) or kind
+        title, value = f"{string(item.get('server'))}.{name}", item.get("arguments", UNSET)
+    elif kind == "collab_tool_call":
+        name = title = string(item.get("tool")) or kind
+    elif kind == "file_change":
+        paths = [string(mapping(change).get("path")) for change in sequence(item.get("changes"))]
+        places = [ev.Location(path=path) for path in paths if path] or None
+        title = "Edit " + ", ".join(paths)
+    elif string(item.get("query")):
+        title = f"Search {item['query']}"
+    return ev.ToolStart(
+        id=item_id, name=name, title=title, tool_kind=tool_kind(kind if kind != "mcp_tool_call" else name), input=value,
+        locations=places,
+    )  # fmt: skip
+
+
+def _end(start: ev.ToolStart, item: dict[str, Any], output: str | None) -> ev.ToolEnd:
+    status, code = string(item.get("status")), integer(item.get("exit_code"))
+    verdict: ev.ToolStatus = "ok"
+    if status == "declined":
+        verdict = "denied"
+    elif status == "failed" or code or mapping(item.get("error")):
+        verdict = "error"
+    result = mapping(item.get("result"))
+    raw: Any | UnsetType = result["structured_content"] if result.get("structured_content") is not None else UNSET
+    if mapping(item.get("agents_states")):
+        raw = item["agents_states"]
+    return ev.ToolEnd(
+        id=start.id,
+        name=start.name,
+        status=verdict,
+        output=output,
+        raw_output=raw,
+        media=_media(result),
+        locations=start.locations,
+        exit_code=code,
+        error_code="denied" if verdict == "denied" else None,
+    )
+
+
+def _output(kind: str, item: dict[str, Any]) -> str | None:
+    if kind == "command_execution":
+        return string(item.get("aggregated_output"))
+    if kind == "collab_tool_call":
+        said = [string(mapping(state).get("message")) for state in mapping(item.get("agents_states")).values()]
+        return "\n".join(filter(None, said))
+    error = string(mapping(item.get("error")).get("message"))
+    texts = [
+        string(mapping(part).get("text"))
+        for part in sequence(mapping(item.get("result")).get("content"))
+        if mapping(part).get("type") == "text"
+    ]
+    return error or "\n".join(texts) or None
+
+
+def _media(result: dict[str, Any]) -> list[ev.Media] | None:
+    found = []
+    for part in sequence(result.get("content")):
+        data = string(mapping(part).get("data"))
+        if data:
+            size = len(data) * 3 // 4 - data[-2:].count("=")
+            found.append(ev.Media(mime=string(part.get("mimeType")), bytes=size, data=data))
+    return found or None
+
+
+def _error(message: str) -> Output:
+    found = _RETRY.match(message)
+    if found is not None:
+        reason = found[3] or message
+        return ev.Retry(
+            attempt=int(found[1]), max_attempts=int(found[2]), reason=f"{message}", code=code_of(reason)
+        )
+    return ev.Error(message=message, code=code_of(message) or "provider", fatal=False)
+
+
+def _failure(message: str) -> Verdict:
+    if "max_output_tokens" in message:
+        return Verdict("truncated", message=message, stop_reason="max_output_tokens")
+    code = code_of(message)
+    if code == "content_filter":
+        return Verdict("refused", code, message, stop_reason="content_filter")
+    return Verdict("failed", code or "provider", message)
+
+
+def sniff(head: bytes) -> int:
+    """Rate the first bytes of a file."""
+    if b'"type":"thread.started"' in head.replace(b": ", b":") and b'"thread_id"' in head:
+        return 95
+    return 70 if b'"item.completed"' in head or b'"turn.started"' in head else 0
+
+
+DIALECT = Dialect(
+    name="codex",
+    turns="inferred",
+    decoder=CodexDecoder,
+    sniff=sniff,
+    about="Codex, `codex exec --json`",
+)

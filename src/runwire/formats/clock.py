@@ -1,0 +1,32 @@
+"""Times of foreign records as integer milliseconds since the epoch, UTC."""
+
+from __future__ import annotations
+
+_SECONDS = 10_000_000_000  # a number below is seconds, not milliseconds
+
+
+def milliseconds(value: object) -> int:
+    """The time as milliseconds; 0 if it cannot be told. Takes ISO 8601 and numbers.
+
+    >>> milliseconds("2026-01-01T00:00:00.250Z")
+    1767225600250
+    >>> milliseconds(1767225600)
+    1767225600000
+    >>> milliseconds("yesterday")
+    0
+    """
+    if isinstance(value, bool):
+        return 0
+    if isinstance(value, int | float):
+        if not 0 < value < _SECONDS * 1000:
+            return 0
+        return int(value * 1000 if value < _SECONDS else value)
+    if not isinstance(value, str):
+        return 0
+    from datetime import UTC, datetime
+
+    try:
+        at = datetime.fromisoformat(value)
+    except ValueError:
+        return 0
+    return max(0, round((at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp() * 1000))

@@ -1,0 +1,87 @@
+"""JSON records by the block: one fast pass over clean lines, a careful one over the rest.
+
+`msgspec` rejects what JavaScript prints now and then (lone surrogates) and does not look at the bytes of `Raw` and
+skipped values, so a block is checked for UTF-8 first, and what fails goes line by line through `framing.records`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, TypeVar
+
+import msgspec
+
+from runwire.events import Diagnostic, Native
+from runwire.framing import Junk, Record, records
+
+T = TypeVar("T")
+
+
+def typed(decoder: msgspec.json.Decoder[T], block: bytes) -> list[T] | None:
+    """Decode a block of lines at once; None if any line is not clean."""
+    try:
+        if not block.isascii():
+            block.decode()
+        return decoder.decode_lines(block)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return None
+
+
+def lines(block: bytes) -> list[bytes]:
+    """The lines of a block that are not blank, as `decode_lines` counts them."""
+    return [line for line in block.split(b"\n") if line.strip(b" \t\r")]
+
+
+def careful(block: bytes) -> Iterator[Record | Junk]:
+    """Every record and every scrap of prose in the block, in order."""
+    for line in block.split(b"\n"):
+        if line:
+            yield from records(line)
+
+
+def retyped(decoder: msgspec.json.Decoder[T], value: Any) -> T | None:
+    """A repaired JSON value as the typed record; None if it does not fit."""
+    try:
+        return decoder.decode(msgspec.json.encode(value))
+    except (msgspec.DecodeError, msgspec.MsgspecError, RecursionError, TypeError):
+        return None
+
+
+def plain(raw: bytes) -> Any:
+    """One record as a plain JSON value; a record that cannot be read is its text."""
+    found = records(raw)
+    if len(found) == 1 and isinstance(found[0], Record):
+        return found[0].value
+    return raw.decode("utf-8", "replace")
+
+
+def native(dialect: str, value: Any, parent: str | None = None) -> Native:
+    """A record without a meaning here, kept whole."""
+    return Native(dialect=dialect, record=value, mapped=False, parent=parent)
+
+
+def junk(text: str) -> Diagnostic:
+    """A line that is no record."""
+    return Diagnostic(source="stdout", message=text)
+
+
+def integer(value: Any) -> int | None:
+    """A whole number of a loose record, or None."""
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def string(value: Any) -> str:
+    """A text of a loose record, or the empty one."""
+    return value if isinstance(value, str) else ""
+
+
+def mapping(value: Any) -> dict[str, Any]:
+    """An object of a loose record, or an empty one."""
+    return value if isinstance(value, dict) else {}
+
+
+def sequence(value: Any) -> list[Any]:
+    """A list of a loose record, or an empty one."""
+    return value if isinstance(value, list) else []

@@ -1,0 +1,250 @@
+"""Bytes to whole records: LF lines, SSE blocks, whole documents. Partial reads live here only.
+
+Rules. Only LF ends a line (with an optional CR before it); U+2028 and its kin never do. Any cut of the bytes gives the
+same records. A record over the cap costs its own payload, never the run: a `Lost` stands in its place. A framer hands on
+blocks of whole records, as large as they came, so that a decoder can work by the block; an unended last record is given
+by `close()`.
+
+`records()` is the careful reader for what is not clean: a byte order mark, NUL bytes, terminal control sequences, prose
+before, between and after records, several records welded on one line.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from json import JSONDecodeError, JSONDecoder
+from typing import Any, Literal, Protocol, TypeAlias
+
+CAP = 64 * 1024 * 1024
+"""Bytes of one record that are kept; a longer one is dropped whole, and said so."""
+
+
+@dataclass(frozen=True)
+class Lost:
+    """A record that was over the cap. `size` is its length in bytes, `head` its beginning."""
+
+    size: int
+    head: bytes
+
+
+Piece: TypeAlias = bytes | Lost
+"""A block of whole records, or the mark of a lost one."""
+
+
+class Framer(Protocol):
+    """Cuts a byte stream into whole records."""
+
+    def feed(self, chunk: bytes, /) -> list[Piece]:
+        """Give what is whole by now."""
+
+    def close(self) -> list[Piece]:
+        """Give the last, unended record."""
+
+
+class Lines:
+    """Records that end with LF. A piece is a block of one or more whole lines."""
+
+    def __init__(self, cap: int = CAP) -> None:
+        self._cap = cap
+        self._tail: list[bytes] = []
+        self._size = 0
+
+    def feed(self, chunk: bytes, /) -> list[Piece]:
+        """Give the whole lines as one block."""
+        cut = chunk.rfind(b"\n") + 1
+        if cut == 0:
+            self._keep(chunk)
+            return []
+        if self._size > self._cap:
+            first = chunk.index(b"\n") + 1
+            lost = Lost(self._size + first - 1, self._tail[0])
+            self._forget()
+            return [lost, *self.feed(chunk[first:])]
+        block = chunk[:cut] if not self._tail else b"".join([*self._tail, chunk[:cut]])
+        self._forget()
+        if cut < len(chunk):
+            self._keep(chunk[cut:])
+        return [block] if len(block) <= self._cap else self._sift(block)
+
+    def close(self) -> list[Piece]:
+        """Give the last line if it has no LF."""
+        last: list[Piece] = []
+        if self._tail:
+            rest = b"".join(self._tail)
+            last = [rest] if self._size <= self._cap else [Lost(self._size, rest)]
+        self._forget()
+        return last
+
+    def _keep(self, chunk: bytes) -> None:
+        before, self._size = self._size, self._size + len(chunk)
+        if self._size <= self._cap:
+            self._tail.append(chunk)
+        elif before <= self._cap:
+            self._tail = [b"".join([*self._tail, chunk])[: min(_HEAD, self._cap)]]
+
+    def _forget(self) -> None:
+        self._tail = []
+        self._size = 0
+
+    def _sift(self, block: bytes) -> list[Piece]:
+        pieces: list[Piece] = []
+        for line in block.split(b"\n")[:-1]:
+            pieces.append(line + b"\n" if len(line) <= self._cap else Lost(len(line), line[: min(_HEAD, self._cap)]))
+        return pieces
+
+
+_HEAD = 200
+
+
+class Events:
+    """Server-sent events: blocks that end with an empty line. A piece is a block of whole events, line ends made LF.
+
+    The end of a line is LF, CR or CR LF (WHATWG HTML, section 9.2.5), also when a pair is cut by the read.
+    """
+
+    def __init__(self, cap: int = CAP) -> None:
+        self._lines = Lines(cap)
+        self._cr = False
+        self._open: list[bytes] = []
+
+    def feed(self, chunk: bytes, /) -> list[Piece]:
+        """Give the whole events as one block."""
+        if self._cr and chunk.startswith(b"\n"):
+            chunk = chunk[1:]
+        self._cr = chunk.endswith(b"\r")
+        if b"\r" in chunk:
+            chunk = chunk.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+        return self._events(self._lines.feed(chunk)) if chunk else []
+
+    def close(self) -> list[Piece]:
+        """Give an event that the source did not end: it is the reader's to judge."""
+        pieces = self._events(self._lines.close())
+        rest = b"".join(self._open)
+        self._open = []
+        return [*pieces, rest] if rest.strip(b"\n") else pieces
+
+    def _events(self, pieces: list[Piece]) -> list[Piece]:
+        found: list[Piece] = []
+        for piece in pieces:
+            if isinstance(piece, Lost):
+                found.append(piece)
+                continue
+            glue = self._open[-1][-1:] if self._open else b"\n"
+            cut = (glue + piece).rfind(b"\n\n") + 1
+            if cut > 0:
+                found.append(b"".join([*self._open, piece[:cut]]))
+                self._open = []
+            if cut < len(piece):
+                self._open.append(piece[max(cut, 0) :])
+        return found
+
+
+class Document:
+    """One record: the whole input."""
+
+    def __init__(self, cap: int = CAP) -> None:
+        self._cap = cap
+        self._parts: list[bytes] = []
+        self._size = 0
+
+    def feed(self, chunk: bytes, /) -> list[Piece]:
+        """Keep the bytes."""
+        self._size += len(chunk)
+        if self._size <= self._cap:
+            self._parts.append(chunk)
+        else:
+            self._parts = [b"".join(self._parts)[: min(_HEAD, self._cap)]]
+        return []
+
+    def close(self) -> list[Piece]:
+        """Give the document."""
+        whole = b"".join(self._parts)
+        self._parts = []
+        if self._size > self._cap:
+            return [Lost(self._size, whole)]
+        return [whole] if whole else []
+
+
+def framer(kind: Literal["lines", "sse", "document"], cap: int = CAP) -> Framer:
+    """The framer of that kind."""
+    return {"lines": Lines, "sse": Events, "document": Document}[kind](cap)
+
+
+# --- the careful reader -------------------------------------------------------------------------------------------
+
+_NOISE = re.compile(
+    rb"\x1b\][^\x07\x1b\n]*(?:\x07|\x1b\\)"  # OSC: window titles, hyperlinks (ECMA-48, xterm)
+    rb"|\x1b[P^_X][^\x1b\n]*\x1b\\"  # DCS, PM, APC, SOS strings
+    rb"|\x1b\[[0-?]*[ -/]*[@-~]"  # CSI: colours, cursor
+    rb"|\x1b[@-Z\\-_]|\x1b[()][0-9A-Za-z]"  # two-byte escapes, character sets
+    rb"|[\x00\x08\x07]|\xef\xbb\xbf"  # NUL, backspace, bell, byte order mark
+)
+_JSON = JSONDecoder()
+
+
+@dataclass(frozen=True)
+class Record:
+    """One JSON object or array: its bytes, and the value with every lone surrogate made U+FFFD."""
+
+    raw: bytes
+    value: Any
+
+
+@dataclass(frozen=True)
+class Junk:
+    """Text between records that is no JSON record."""
+
+    text: str
+
+
+def records(line: bytes) -> list[Record | Junk]:
+    """Read one line, or one unended rest, with care. Never raises, never drops."""
+    text = _NOISE.sub(b"", line).decode("utf-8", "replace").strip("\r\n\t ")
+    found: list[Record | Junk] = []
+    start = at = 0
+    while (at := _opening(text, at)) >= 0:
+        try:
+            value, end = _JSON.raw_decode(text, at)
+        except RecursionError:
+            break
+        except JSONDecodeError as error:
+            if error.pos >= len(text) or error.msg.startswith("Unterminated"):
+                break  # a record that was cut: nothing inside it stands for itself
+            at = max(at + 1, error.pos)
+            continue
+        whole = at == 0 and end == len(text)
+        if whole or (isinstance(value, dict) and text[end:].lstrip()[:1] not in {",", "}", "]"}):
+            _junk(found, text[start:at])
+            found.append(Record(text[at:end].encode("utf-8", "replace"), clean(value)))
+            start = end
+        at = end
+    _junk(found, text[start:])
+    return found
+
+
+def _opening(text: str, start: int) -> int:
+    if start == 0 and text[:1] == "[":
+        return 0
+    return text.find("{", start)
+
+
+def _junk(found: list[Record | Junk], text: str) -> None:
+    if text.strip():
+        found.append(Junk(text.strip()))
+
+
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+def clean(value: Any) -> Any:
+    """A JSON value whose strings are valid Unicode: lone surrogates become U+FFFD, and what is no JSON number null."""
+    if isinstance(value, str):
+        return _SURROGATE.sub("\ufffd", value) if not value.isascii() else value
+    if isinstance(value, dict):
+        return {clean(key): clean(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [clean(item) for item in value]
+    if isinstance(value, float) and (value != value or value in (float("inf"), float("-inf"))):
+        return None
+    return value
