@@ -174,11 +174,11 @@ def framer(kind: Literal["lines", "sse", "document"], cap: int = CAP) -> Framer:
 # --- the careful reader -------------------------------------------------------------------------------------------
 
 _NOISE = re.compile(
-    rb"\x1b\][^\x07\x1b\n]*(?:\x07|\x1b\\)"  # OSC: window titles, hyperlinks (ECMA-48, xterm)
-    rb"|\x1b[P^_X][^\x1b\n]*\x1b\\"  # DCS, PM, APC, SOS strings
-    rb"|\x1b\[[0-?]*[ -/]*[@-~]"  # CSI: colours, cursor
-    rb"|\x1b[@-Z\\-_]|\x1b[()][0-9A-Za-z]"  # two-byte escapes, character sets
-    rb"|[\x00\x08\x07]|\xef\xbb\xbf"  # NUL, backspace, bell, byte order mark
+    r"\x1b\][^\x07\x1b\n]*(?:\x07|\x1b\\)"  # OSC: window titles, hyperlinks (ECMA-48, xterm)
+    r"|\x1b[P^_X][^\x1b\n]*\x1b\\"  # DCS, PM, APC, SOS strings
+    r"|\x1b\[[0-?]*[ -/]*[@-~]"  # CSI: colours, cursor
+    r"|\x1b[@-Z\\-_]|\x1b[()][0-9A-Za-z]"  # two-byte escapes, character sets
+    r"|[\x00\x08\x07]|^\ufeff"  # NUL, backspace, bell, byte order mark
 )
 _JSON = JSONDecoder()
 
@@ -200,7 +200,17 @@ class Junk:
 
 def records(line: bytes) -> list[Record | Junk]:
     """Read one line, or one unended rest, with care. Never raises, never drops."""
-    text = _NOISE.sub(b"", line).decode("utf-8", "replace").strip("\r\n\t ")
+    text = line.decode("utf-8", "replace").strip("\r\n\t \ufeff")
+    try:
+        value = _JSON.decode(text)
+    except (JSONDecodeError, RecursionError):
+        return _search(_NOISE.sub("", text).strip("\r\n\t "))
+    if isinstance(value, dict | list):
+        return [Record(text.encode("utf-8", "replace"), clean(value))]
+    return [Junk(text)] if text else []
+
+
+def _search(text: str) -> list[Record | Junk]:
     found: list[Record | Junk] = []
     start = at = 0
     while (at := _opening(text, at)) >= 0:

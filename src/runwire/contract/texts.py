@@ -61,8 +61,11 @@ class Texts:
 
     def thinking(self, event: ev.Thinking, out: list[Event]) -> None:
         """Take a piece of reasoning; it belongs to the block that is there or comes next."""
-        block = self._blocks.get((event.parent, event.message_id))
-        if block is not None and block.id != event.message_id:
+        key = (event.parent, event.message_id)
+        block = self._blocks.get(key)
+        if block is None or not block.open:
+            block = self._blocks[key] = self._block(*key, 1 if block is None else block.number + 1)
+        if block.id != event.message_id:
             out.append(replace(event, message_id=block.id))
             return
         if self.hot_id is None or event.parent is self.hot_parent:

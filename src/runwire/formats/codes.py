@@ -81,7 +81,7 @@ def code_of(text: str = "", *, status: int | None = None, word: str = "") -> Cod
         status = int(found[1])
     if status is not None and (code := _STATUSES.get(status)):
         return code
-    named = _WORDS.get(word)
+    named = _WORDS.get(word) or _named(text)
     if said is not None and named in (None, "provider"):
         return said
     if named is not None:
@@ -90,3 +90,11 @@ def code_of(text: str = "", *, status: int | None = None, word: str = "") -> Cod
 
 
 _SERVER = 500
+_FIELD = re.compile(r'"(?:type|code)"\s*:\s*"(\w+)"')
+_VAGUE = {"invalid_request", "provider"}
+
+
+def _named(text: str) -> Code | None:
+    """The code that an error object inside the message names; a vague word gives way to a precise one."""
+    found = [_WORDS[word] for word in _FIELD.findall(text) if word in _WORDS]
+    return next((code for code in found if code not in _VAGUE), found[0] if found else None)

@@ -58,7 +58,7 @@ class Verdicts:
             status=status,
             code=code,
             message=message,
-            text=text if isinstance(text, str) and status == "completed" else None,
+            text=text if isinstance(text, str) and value.get("structured_output") is None else None,
             stop_reason=string(value.get("stop_reason")) or None,
             usage=self._usage(value),
             had_turns=turns is None or turns > 0,
