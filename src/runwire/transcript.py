@@ -1,0 +1,106 @@
+"""Events to a transcript and the result: a pure fold.
+
+A transcript is what a person would call the conversation: what the user said, the agent's messages and tool calls, in
+order, without what was discarded. Feed it the events of one run; `result` is there when the run has ended.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from msgspec import UNSET
+
+from runwire import events as ev
+from runwire.events import Event
+
+
+@dataclass
+class Said:
+    """One thing that was said: by the user, or by the agent (`parent`: which sub-agent)."""
+
+    role: str
+    text: str
+    message_id: str | None = None
+    parent: str | None = None
+    thinking: str = ""
+
+
+@dataclass
+class Call:
+    """One tool call and how it ended."""
+
+    id: str
+    name: str
+    title: str
+    input: Any = None
+    arguments: str | None = None
+    status: str | None = None
+    output: str | None = None
+    parent: str | None = None
+
+
+@dataclass
+class Transcript:
+    """The fold. `items` are in the order of their beginning."""
+
+    items: list[Said | Call] = field(default_factory=list)
+    plan: list[ev.PlanEntry] = field(default_factory=list)
+    result: ev.Result | None = None
+    _messages: dict[str, Said] = field(default_factory=dict)
+    _calls: dict[str, Call] = field(default_factory=dict)
+
+    def add(self, event: Event) -> None:
+        """Take one event."""
+        match event:
+            case ev.Input():
+                self.items.append(Said("user", event.text, parent=event.parent))
+            case ev.Text():
+                self._message(event.message_id, event.parent).text += event.delta
+            case ev.Thinking():
+                self._message(event.message_id, event.parent).thinking += event.delta
+            case ev.Message():
+                self._message(event.message_id, event.parent).text = event.text
+            case ev.Discard():
+                self._discard(event.message_id)
+            case ev.ToolStart():
+                self._start(event)
+            case ev.ToolEnd() if (call := self._calls.get(event.id)) is not None:
+                call.status, call.output = event.status, event.output
+            case ev.Plan():
+                self.plan = event.entries
+            case ev.Result():
+                self.result = event
+
+    def _message(self, message_id: str, parent: str | None) -> Said:
+        said = self._messages.get(message_id)
+        if said is None:
+            said = self._messages[message_id] = Said("assistant", "", message_id, parent)
+            self.items.append(said)
+        return said
+
+    def _discard(self, message_id: str) -> None:
+        said = self._messages.pop(message_id, None)
+        if said is not None:
+            self.items.remove(said)
+
+    def _start(self, event: ev.ToolStart) -> None:
+        value = None if event.input is UNSET else event.input
+        call = Call(event.id, event.name, event.title, value, event.arguments, parent=event.parent)
+        self._calls[event.id] = call
+        self.items.append(call)
+
+
+def fold(events: Iterable[Event]) -> Transcript:
+    """The transcript of these events.
+
+    >>> from runwire.events import Text, Message
+    >>> said = fold([Text(delta="Hi", message_id="m"), Message(text="Hi", message_id="m")]).items[0]
+    >>> said.role, said.text
+    ('assistant', 'Hi')
+    """
+    transcript = Transcript()
+    for event in events:
+        transcript.add(event)
+    return transcript
