@@ -72,17 +72,15 @@ class Conversion:
             raw=raw,
             copies=self.raw,
         )
-        if self.sent and hasattr(pipe.decoder, "seen"):
-            pipe.decoder.seen(self.sent)
+        if self.sent and hasattr(pipe.reading.decoder, "seen"):
+            pipe.reading.decoder.seen(self.sent)
         yield self._counted(pipe.open())
         while chunk:
             yield self._counted(pipe.feed(chunk))
             chunk = file.read(CHUNK)
-        yield self._counted(pipe.drain())
         tail = self.stderr[-TAIL:].decode("utf-8", "replace")
-        yield self._counted(pipe.stderr(tail))
-        yield self._counted(pipe.close(Exit(self.exit_code, pipe.redactor.text(tail))))
-        self.fault = pipe.fault
+        yield self._counted(pipe.close(Exit(self.exit_code, tail)))
+        self.fault = pipe.reading.fault
 
     def _source(self, head: bytes) -> tuple[Dialect, str]:
         if self.source == "auto":

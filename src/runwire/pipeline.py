@@ -6,7 +6,7 @@ A fault of an adapter costs the run, not the process: the record is kept as `nat
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import msgspec
@@ -17,12 +17,9 @@ from runwire import events as ev
 from runwire.contract import Contract
 from runwire.contract.relay import Relay
 from runwire.events import WIRE, Event
-from runwire.framing import CAP, Lost, framer
+from runwire.framing import CAP, Lost, Piece, framer
 from runwire.redact import Redactor
 from runwire.seams import Context, Decoder, Dialect, Exit, Output
-
-_NO_SECRETS: tuple[str, ...] = ()
-
 
 def runtime() -> ev.Runtime:
     """This runwire on this machine."""
@@ -38,8 +35,90 @@ def started(harness: str, run_id: str, session_id: str, *, cwd: str | None = Non
     )
 
 
+class Reading:
+    """Bytes to outputs: framing and decoder. `copies` adds each record as a mapped `native` (`--raw`)."""
+
+    def __init__(self, dialect: Dialect, context: Context, *, copies: bool = False, cap: int = CAP) -> None:
+        self.dialect = dialect
+        self.decoder: Decoder = _decoder(dialect, context)
+        self.fault: Exception | None = None
+        self._framer = framer(dialect.framing, cap)
+        self._cap = cap
+        self._copies = copies and not dialect.adopts
+
+    def feed(self, chunk: bytes) -> list[Output]:
+        """Give the outputs of the records that are whole by now."""
+        return self._read(self._framer.feed(chunk))
+
+    def close(self) -> list[Output]:
+        """The source has ended: give the last, unended record and what the decoder holds back."""
+        return [*self._read(self._framer.close()), *self._guarded(self.decoder.close, b"")]
+
+    def _read(self, pieces: list[Piece]) -> list[Output]:
+        outputs: list[Output] = []
+        for piece in pieces:
+            if isinstance(piece, Lost):
+                head = piece.head.decode("utf-8", "replace")
+                message = f"a record of {piece.size} bytes is over the cap of {self._cap} and was left out: {head}"
+                outputs.append(ev.Diagnostic(source="runwire", message=message))
+            elif self._copies:
+                for record in piece.split(b"\n"):
+                    if record.strip():
+                        outputs.append(ev.Native(dialect=self.dialect.name, record=_copy(record), mapped=True))
+                        outputs.extend(self._guarded(self.decoder.feed, record + b"\n"))
+            else:
+                outputs.extend(self._guarded(self.decoder.feed, piece))
+        return outputs
+
+    def _guarded(self, step: Callable[..., list[Output]], piece: bytes) -> list[Output]:
+        """A decoder never raises; one that does has a fault, which must not cost the record."""
+        if self.fault is None:
+            try:
+                return step(piece) if piece else step()
+            except Exception as error:  # noqa: BLE001 - whatever an adapter does, the run gets its result
+                self.fault = error
+        return [ev.Native(dialect=self.dialect.name, record=_copy(piece), mapped=False)] if piece else []
+
+
+class Lawful:
+    """Outputs to stamped events: redactor and contract. `raw` keeps payload strings encoded."""
+
+    def __init__(self, contract: Contract | Relay, redactor: Redactor | None, *, raw: bool = False) -> None:
+        self.contract = contract
+        self.redactor = redactor or Redactor(())
+        self._raw = raw
+
+    def open(self, now: int = 0) -> list[Event]:
+        """Give `started`."""
+        return self.contract.open(now)
+
+    def push(self, outputs: list[Output], now: int = 0) -> list[Event]:
+        """Give the events for these outputs."""
+        if not outputs:
+            return []
+        return self._decoded(self.contract.push(self.redactor.feed(outputs), now))
+
+    def idle(self, now: int = 0) -> list[Event]:
+        """Give what the redactor holds back: the source is quiet."""
+        return self.contract.push(self.redactor.flush(), now)
+
+    def close(self, end: Exit, now: int = 0) -> list[Event]:
+        """Give what the agent wrote to stderr, the closing events and the result."""
+        tail = self.redactor.text(end.stderr_tail)
+        end = Exit(end.code, tail, end.cause, None if end.message is None else self.redactor.text(end.message))
+        events = self.idle(now)
+        if tail.strip():
+            events += self.push([ev.Diagnostic(source="stderr", message=tail.strip("\n"))], now)
+        return [*events, *self._decoded(self.contract.close(end, now))]
+
+    def _decoded(self, events: list[Event]) -> list[Event]:
+        if not self._raw:
+            decode(events)
+        return events
+
+
 class Pipeline:
-    """One run on its way from bytes to events. `raw` keeps payload strings encoded, `copies` adds each record (`--raw`)."""
+    """Both, for a source of bytes."""
 
     def __init__(
         self,
@@ -52,88 +131,37 @@ class Pipeline:
         copies: bool = False,
         cap: int = CAP,
     ) -> None:
-        self.dialect = dialect
-        self.decoder: Decoder = _decoder(dialect, context)
-        self.contract: Contract | Relay = (
-            Relay(start)
-            if dialect.adopts
-            else Contract(start, turns_shown=dialect.turns == "shown", exit_ends=dialect.terminal == "exit")
-        )
-        self.redactor = redactor or Redactor(_NO_SECRETS)
-        self.fault: Exception | None = None
-        self._framer = framer(dialect.framing, cap)
-        self._cap = cap
-        self._raw = raw
-        self._copies = copies
+        self.reading = Reading(dialect, context, copies=copies, cap=cap)
+        self.lawful = Lawful(contract_of(dialect, start), redactor, raw=raw)
 
     def open(self, now: int = 0) -> list[Event]:
         """Give `started`."""
-        return self.contract.open(now)
+        return self.lawful.open(now)
 
     def feed(self, chunk: bytes, now: int = 0) -> list[Event]:
         """Give the events of the records that are whole by now."""
-        outputs: list[Output] = []
-        for piece in self._framer.feed(chunk):
-            self._piece(piece, outputs)
-        return self.push(outputs, now)
-
-    def push(self, outputs: list[Output], now: int = 0) -> list[Event]:
-        """Give the events for outputs that did not come as bytes."""
-        outputs = self.redactor.feed(outputs)
-        return self._decoded(self.contract.push(outputs, now)) if outputs else []
-
-    def idle(self, now: int = 0) -> list[Event]:
-        """Give what the redactor holds back: the source is quiet."""
-        return self.contract.push(self.redactor.flush(), now)
-
-    def drain(self, now: int = 0) -> list[Event]:
-        """The source has ended: give the last, unended record and what the decoder holds back."""
-        outputs: list[Output] = []
-        for piece in self._framer.close():
-            self._piece(piece, outputs)
-        outputs.extend(self._guarded(self.decoder.close, b""))
-        return [*self.push(outputs, now), *self.idle(now)]
+        return self.lawful.push(self.reading.feed(chunk), now)
 
     def close(self, end: Exit, now: int = 0) -> list[Event]:
-        """Give the closing events and the result."""
-        if self.fault is not None:
-            message = f"internal fault in the {self.dialect.name} decoder: {type(self.fault).__name__}: {self.fault}"
-            end = Exit(end.code, end.stderr_tail, "fault", self.redactor.text(message))
-        return self._decoded(self.contract.close(end, now))
+        """The source has ended: give the rest, the closing events and the result."""
+        events = self.lawful.push(self.reading.close(), now)
+        return [*events, *self.lawful.close(faulty(self.reading, end), now)]
 
-    def stderr(self, text: str, now: int = 0) -> list[Event]:
-        """Give what the agent wrote to stderr."""
-        text = text.strip("\n")
-        return self.push([ev.Diagnostic(source="stderr", message=text)], now) if text.strip() else []
 
-    def _piece(self, piece: bytes | Lost, outputs: list[Output]) -> None:
-        if isinstance(piece, Lost):
-            head = piece.head.decode("utf-8", "replace")
-            message = f"a record of {piece.size} bytes is over the cap of {self._cap} and was left out; it began: {head}"
-            outputs.append(ev.Diagnostic(source="runwire", message=message))
-        elif self._copies and not self.dialect.adopts:
-            for record in piece.split(b"\n"):
-                if record.strip():
-                    outputs.append(ev.Native(dialect=self.dialect.name, record=_copy(record), mapped=True))
-                    outputs.extend(self._guarded(self.decoder.feed, record + b"\n"))
-        else:
-            outputs.extend(self._guarded(self.decoder.feed, piece))
+def contract_of(dialect: Dialect, start: ev.Started) -> Contract | Relay:
+    """The contract for a wire."""
+    if dialect.adopts:
+        return Relay(start)
+    return Contract(start, turns_shown=dialect.turns == "shown", exit_ends=dialect.terminal == "exit")
 
-    def _guarded(self, step: Any, piece: bytes) -> Iterable[Output]:
-        """A decoder never raises; one that does has a fault, which must not cost the record."""
-        if self.fault is not None:
-            return [ev.Native(dialect=self.dialect.name, record=_copy(piece), mapped=False)] if piece else []
-        try:
-            outputs: list[Output] = step(piece) if piece else step()
-        except Exception as error:  # noqa: BLE001 - whatever an adapter does, the run gets its result
-            self.fault = error
-            return [ev.Native(dialect=self.dialect.name, record=_copy(piece), mapped=False)] if piece else []
-        return outputs
 
-    def _decoded(self, events: list[Event]) -> list[Event]:
-        if not self._raw:
-            decode(events)
-        return events
+def faulty(reading: Reading, end: Exit) -> Exit:
+    """The end of a source whose decoder has a fault is that fault."""
+    if reading.fault is None:
+        return end
+    fault = reading.fault
+    message = f"internal fault in the {reading.dialect.name} decoder: {type(fault).__name__}: {fault}"
+    return Exit(end.code, end.stderr_tail, "fault", message)
 
 
 def decode(events: Sequence[Event]) -> None:

@@ -14,10 +14,12 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from importlib import import_module
-from typing import Any, Literal, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
 from runwire.errors import UnknownName
-from runwire.events import Event, Tokens
+
+if TYPE_CHECKING:
+    from runwire.events import Event, Tokens
 
 Room = Literal["dialects", "harnesses", "sinks"]
 
@@ -80,7 +82,7 @@ class Command:
     value: Any = None
 
 
-Output: TypeAlias = Event | Verdict | Send | Serve
+Output: TypeAlias = "Event | Verdict | Send | Serve"
 """What a decoder gives."""
 
 
@@ -173,7 +175,7 @@ class Redactor(Protocol):
 
 @dataclass(frozen=True)
 class Job:
-    """What a run is asked to do, in neutral words; each harness maps it onto its own flags.
+    """What a run is asked to do, in neutral words; each harness maps it onto its own flags. `env` is the whole environment.
 
     `approve` is the ladder read < ask < edit < full. `command` stands in the place of the program. `max_cost` is in US
     dollars. `resume` is the agent's own session id.
@@ -211,8 +213,11 @@ class Session(Protocol):
     async def send(self, command: Command, /) -> bool:
         """Say something to the agent; False = it cannot be said."""
 
-    async def wait(self) -> Exit:
-        """Wait for the end."""
+    async def stop(self, patience: float, /) -> None:
+        """End it: give it that many seconds to go by itself, then make it."""
+
+    def exit(self) -> Exit:
+        """How it has ended, as far as that is known by now."""
 
 
 @dataclass(frozen=True)
@@ -248,6 +253,15 @@ class Sink(Protocol):
 
     async def close(self) -> None:
         """Write what is left and let go."""
+
+
+@dataclass(frozen=True)
+class SinkKind:
+    """A kind of destination. `open` takes what follows the colon of `--to NAME:ARGUMENT`."""
+
+    name: str
+    open: Callable[[str], Sink]
+    about: str = ""
 
 
 _ATTRIBUTE = {"dialects": "DIALECT", "harnesses": "HARNESS", "sinks": "SINK"}
