@@ -16,7 +16,7 @@ from runwire.errors import UsageError
 from runwire.events import Event
 from runwire.pipeline import Pipeline, started
 from runwire.redact import Redactor
-from runwire.seams import Context, Dialect, Encoder, Exit, Options, dialect, names
+from runwire.seams import Context, Dialect, Encoder, Exit, dialect, names, parse_wire
 
 CHUNK = 1 << 18
 
@@ -53,7 +53,7 @@ class Conversion:
             yield from events
 
     def _encoder(self) -> tuple[Encoder, bool]:
-        target, options = parse(self.target)
+        target, options = parse_wire(self.target)
         found, _ = dialect(target)
         if found.encoder is None:
             raise UsageError(f"the wire {target!r} can be read, not written; these can be written: {', '.join(written())}")
@@ -97,16 +97,6 @@ class Conversion:
 
 TAIL = 65536
 """Bytes of stderr that are kept: the last ones."""
-
-
-def parse(wire: str) -> tuple[str, Options]:
-    """A wire's name and the options that ride on it: `aacode,incremental=1,chunk=512`."""
-    name, *rest = wire.split(",")
-    options: Options = {}
-    for item in rest:
-        key, _, value = item.partition("=")
-        options[key.strip()] = value.strip() or "1"
-    return name, options
 
 
 def written() -> list[str]:

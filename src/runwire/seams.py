@@ -288,7 +288,21 @@ def find(room: Room, name: str) -> tuple[Any, str]:
         adapter = _load(room, head)
         if adapter is not None and (not rest or rest in getattr(adapter, "variants", ())):
             return adapter, rest
-    raise UnknownName(room.removesuffix("es" if room == "harnesses" else "s"), name, names(room))
+    raise UnknownName({"dialects": "wire", "harnesses": "harness", "sinks": "sink"}[room], name, names(room))
+
+
+def parse_wire(wire: str) -> tuple[str, Options]:
+    """A wire's name and the options that ride on it.
+
+    >>> parse_wire("aacode,incremental=1,chunk=512")
+    ('aacode', {'incremental': '1', 'chunk': '512'})
+    """
+    name, *rest = wire.split(",")
+    options: Options = {}
+    for item in rest:
+        key, _, value = item.partition("=")
+        options[key.strip()] = value.strip() or "1"
+    return name, options
 
 
 def dialect(name: str) -> tuple[Dialect, str]:

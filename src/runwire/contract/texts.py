@@ -18,27 +18,33 @@ Key: TypeAlias = tuple[str | None, str]
 
 
 class Block:
-    """One text block: its id on our wire, what was shown of it, and whether its `message` is out."""
+    """One text block: its id on our wire and what was shown of it. `before` is the block before it of one message."""
 
-    __slots__ = ("given", "id", "native", "number", "open", "parent", "pieces", "whole")
+    __slots__ = ("before", "id", "key", "number", "open", "pieces", "round", "shown")
 
-    def __init__(self, parent: str | None, native: str, number: int = 1) -> None:
-        self.parent, self.native, self.number = parent, native, number
+    def __init__(self, key: Key, number: int, before: Block | None = None) -> None:
+        native = key[1] or "message"
+        self.key, self.number, self.before = key, number, before
         self.id = native if number == 1 else f"{native}:{number}"
         self.pieces: list[str] = []
         self.open = True
-        self.given = False
-        self.whole = ""
+        self.shown = False
+        self.round = 0
 
 
 class Texts:
-    """The text of every agent in the run. `hot_*` is the open block that the tight loop of the contract feeds."""
+    """The text of every agent in the run. `hot_*` is the open block that the tight loop of the contract feeds.
+
+    `_made` holds the messages that were made for want of a whole, which may still come.
+    """
 
     def __init__(self) -> None:
         self._blocks: dict[Key, Block] = {}
         self._open: dict[str | None, Block] = {}
         self._ids: set[str] = set()
-        self._answers: list[tuple[str, str]] = []
+        self._made: dict[Key, str] = {}
+        self._answers: dict[str, str] = {}
+        self._rounds: dict[str | None, int] = {}
         self.hot_id: str | None = None
         self.hot_parent: str | None = None
         self.hot_thought: str | None = None
@@ -47,12 +53,13 @@ class Texts:
     @property
     def last(self) -> str:
         """The last whole message of the main agent."""
-        return self._answers[-1][1] if self._answers else ""
+        return next(reversed(self._answers.values()), "")
 
     def delta(self, event: ev.Text, out: list[Event]) -> None:
         """Take a piece of text."""
         block = self._writable(event.parent, event.message_id, out)
         block.pieces.append(event.delta)
+        block.shown = True
         if block.id == event.message_id:
             self._heat(event, block)
             out.append(event)
@@ -64,7 +71,8 @@ class Texts:
         key = (event.parent, event.message_id)
         block = self._blocks.get(key)
         if block is None or not block.open:
-            block = self._blocks[key] = self._block(*key, 1 if block is None else block.number + 1)
+            block = self._next(key)
+        block.shown = True
         if block.id != event.message_id:
             out.append(replace(event, message_id=block.id))
             return
@@ -74,14 +82,12 @@ class Texts:
 
     def message(self, event: ev.Message, out: list[Event]) -> None:
         """Take a whole block: add what its deltas lack, or void them if they say something else."""
-        known = self._blocks.get((event.parent, event.message_id))
-        if known is not None and not known.open and not known.given and known.whole:
-            if event.text == known.whole:  # its whole was made already, for want of this
-                known.given = True
-                return
-            if event.text.startswith(known.whole):
-                event = replace(event, text=event.text[len(known.whole) :])
-        if not event.text and not (known and known.open and known.pieces):
+        key = (event.parent, event.message_id)
+        known, made = self._blocks.get(key), self._made.get(key)
+        if made and not (known and known.pieces) and event.text.startswith(made):
+            del self._made[key]
+            event = replace(event, text=event.text[len(made) :])
+        if not event.text and not (known and known.pieces):
             return
         block = self._writable(event.parent, event.message_id, out)
         shown = "".join(block.pieces)
@@ -93,72 +99,88 @@ class Texts:
         if len(shown) < len(event.text):
             tail = event.text[len(shown) :]
             out.append(ev.Text(delta=tail, message_id=block.id, parent=event.parent, ts=event.ts))
-        block.given = True
         self._shut(block, event if block.id == event.message_id else replace(event, message_id=block.id), out)
 
     def discard(self, event: ev.Discard, out: list[Event]) -> None:
-        """Void the block that is open, or the last one of this message. What was never shown needs no discard."""
+        """Void what this round trip has shown of the message. What was never shown needs no discard."""
         block = self._blocks.get((event.parent, event.message_id))
-        if block is None:
-            block = self._blocks[event.parent, event.message_id] = self._block(event.parent, event.message_id)
-        self._void(block, event.reason, out, event)
+        while block is not None and not block.shown:
+            block = block.before
+        shown: list[Block] = []
+        while block is not None and (not shown or block.round == shown[0].round):
+            shown.append(block)
+            block = block.before
+        for block in reversed(shown):
+            self._void(block, event.reason, out, event)
 
     def finish(self, parent: str | None, out: list[Event]) -> None:
         """Make the `message` of what is open, because something comes that it must precede."""
-        self._cool()
+        self.cool()
         block = self._open.get(parent)
         if block is not None:
             event = ev.Message(text="".join(block.pieces), message_id=block.id, parent=parent)
+            self._made[block.key] = event.text
             self._shut(block, event, out)
+
+    def finish_round(self, parent: str | None, out: list[Event]) -> None:
+        """The same at the end of a round trip: what comes later is no block of these messages."""
+        self.finish(parent, out)
+        self._rounds[parent] = self._rounds.get(parent, 0) + 1
 
     def finish_all(self, out: list[Event]) -> None:
         """Make every open `message`."""
         for parent in list(self._open):
             self.finish(parent, out)
 
+    def cool(self) -> None:
+        """Send the next delta down the slow path."""
+        self.hot_id = self.hot_thought = None
+
     def _heat(self, event: ev.Text, block: Block) -> None:
         if event.parent is not self.hot_parent:
             self.hot_thought = None
         self.hot_id, self.hot_parent, self.hot_pieces = event.message_id, event.parent, block.pieces
 
-    def _cool(self) -> None:
-        self.hot_id = self.hot_thought = None
-
     def _writable(self, parent: str | None, native: str, out: list[Event]) -> Block:
-        block = self._blocks.get((parent, native))
-        if block is not None and block.open and (block is self._open.get(parent) or not block.pieces):
-            if block is not self._open.get(parent):
-                self.finish(parent, out)
-                self._open[parent] = block
+        """The block that takes the next piece; at most one of a parent is open."""
+        block, writing = self._blocks.get((parent, native)), self._open.get(parent)
+        if block is not None and block is writing:
             return block
         self.finish(parent, out)
-        block = self._block(parent, native, 1 if block is None else block.number + 1)
-        self._blocks[parent, native] = self._open[parent] = block
+        if block is None or not block.open:
+            block = self._next((parent, native))
+        self._open[parent] = block
         return block
 
-    def _block(self, parent: str | None, native: str, number: int = 1) -> Block:
-        block = Block(parent, native or "message", number)
+    def _next(self, key: Key) -> Block:
+        """A new block of this message, with an id that was never used."""
+        before = self._blocks.get(key)
+        block = Block(key, 1 if before is None else before.number + 1, before)
         while block.id in self._ids:
-            block = Block(parent, native or "message", block.number + 1)
+            block = Block(key, block.number + 1, before)
         self._ids.add(block.id)
+        block.round = self._rounds.get(key[0], 0)
+        self._blocks[key] = block
         return block
 
     def _shut(self, block: Block, event: ev.Message, out: list[Event]) -> None:
-        self._cool()
-        self._open.pop(block.parent, None)
-        block.open, block.whole, block.pieces = False, event.text, []
-        if block.parent is None:
-            self._answers = [*self._answers[-1:], (block.id, event.text)]
+        self.cool()
+        self._open.pop(block.key[0], None)
+        block.open, block.shown, block.pieces = False, True, []
+        if block.key[0] is None:
+            self._answers[block.id] = event.text
         out.append(event)
 
     def _void(self, block: Block, reason: str, out: list[Event], event: ev.Discard | None = None) -> None:
-        self._cool()
-        if self._open.get(block.parent) is block:
-            del self._open[block.parent]
-        self._answers = [answer for answer in self._answers if answer[0] != block.id]
+        self.cool()
+        parent = block.key[0]
+        if self._open.get(parent) is block:
+            del self._open[parent]
+        block.open = block.shown = False
+        block.pieces = []
+        self._answers.pop(block.id, None)
+        self._made.pop(block.key, None)
         if event is not None and event.message_id == block.id:
             out.append(event)
         else:
-            out.append(ev.Discard(message_id=block.id, reason=reason, parent=block.parent))
-        fresh = self._block(block.parent, block.native, block.number + 1)
-        self._blocks[block.parent, block.native] = fresh
+            out.append(ev.Discard(message_id=block.id, reason=reason, parent=parent))

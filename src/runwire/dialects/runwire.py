@@ -4,7 +4,8 @@ Caps live here: 262,144 bytes each for the input and the output of a tool, cut o
 (`input_truncated`, `output_truncated` with `output_bytes` and `output_chars`). U+2028, U+2029 and U+0085 leave escaped, so
 that readers which split on them survive. Events are told apart from the other wires by `"wire":"runwire/1"`.
 
-Options: `cap=N` bytes (0 = none), `ids=1` puts `session_id` and `turn` on every event.
+Options: `cap=N` bytes (0 = none), `ids=1` puts `session_id` and `turn` on every event, `only=result+error` writes these
+kinds alone.
 """
 
 from __future__ import annotations
@@ -45,19 +46,22 @@ class RunwireEncoder:
     """Stamped events to NDJSON."""
 
     def __init__(self, options: Options) -> None:
-        unknown = set(options) - {"cap", "ids"}
+        unknown = set(options) - {"cap", "ids", "only"}
         if unknown:
-            raise BadOption(f"runwire has no option {sorted(unknown)[0]!r}; it has: cap=BYTES, ids=1")
+            raise BadOption(f"runwire has no option {sorted(unknown)[0]!r}; it has: cap=BYTES, ids=1, only=KIND+KIND")
         try:
             self._cap = int(options.get("cap", CAP))
         except ValueError:
             raise BadOption(f"cap={options['cap']!r} is no number of bytes") from None
         self._ids = options.get("ids", "0") not in {"0", "false", "no", ""}
+        self._only = {ev.KINDS[name] for name in options["only"].split("+") if name in ev.KINDS} if "only" in options else None
         self._session_id = ""
         self._turn = 1
 
     def encode(self, events: Sequence[Event], /) -> bytes:
         """Give one line for each event."""
+        if self._only is not None:
+            events = [event for event in events if type(event) in self._only]
         if self._cap:
             events = [self._capped(e) if type(e) is ev.ToolStart or type(e) is ev.ToolEnd else e for e in events]
         encoded = self._with_ids(events) if self._ids else _ENCODER.encode_lines(events)

@@ -1,0 +1,207 @@
+"""The Python API: `run`, `run_sync` and `convert`.
+
+    async with runwire.run("fix the test", harness="claude", cwd=".") as run:
+        async for event in run:
+            ...
+    print(run.result.text)
+
+Leaving the block, however, ends the agent and all that it started. `run.cancel()` ends it early, lawfully: the stream goes
+on to its one `result`. What goes wrong inside a run is in the result, not an exception; a call that cannot be made raises
+`UsageError` before anything is started.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from io import BytesIO
+from pathlib import Path
+from typing import Any, BinaryIO, Literal, TypeAlias
+from uuid import uuid4
+
+from runwire.conversion import Conversion
+from runwire.errors import RunFailed, UsageError
+from runwire.events import Event, Result
+from runwire.process import environment
+from runwire.pump import Plan, Run
+from runwire.redact import secrets
+from runwire.seams import Job, Sink, SinkKind, find, harness
+from runwire.sinks.callable import CallableSink
+
+__all__ = ["Run", "convert", "prepare", "read", "run", "run_sync"]
+
+AnySink: TypeAlias = Sink | Callable[[Event], Awaitable[object] | object] | str
+"""A sink, a callable that gets each event, or a text as `--to` takes it (`file:run.ndjson`)."""
+Approve = Literal["read", "ask", "edit", "full"]
+Redact = Literal["values", "shapes", "off"]
+
+
+def run(
+    prompt: str,
+    *,
+    harness: str = "claude",
+    cwd: str | os.PathLike[str] = ".",
+    command: str | Sequence[str] | None = None,
+    model: str | None = None,
+    approve: Approve = "ask",
+    max_turns: int | None = None,
+    max_cost: float | None = None,
+    timeout: float | None = None,
+    idle_timeout: float | None = None,
+    settle: float = 0.3,
+    sinks: Sequence[AnySink] = (),
+    env: Mapping[str, str] | None = None,
+    resume: str | None = None,
+    redact: Redact = "values",
+    raw: bool = False,
+    run_id: str | None = None,
+    session_id: str | None = None,
+) -> Run:
+    """Run an agent. Enter the returned run with `async with` and iterate over its events.
+
+    `timeout`, `idle_timeout` and `settle` are seconds, `max_cost` US dollars. `command` stands in the place of the
+    harness's program; the harness's arguments follow. `env` is added to this process's environment. `resume` is the
+    agent's own session id. `raw` adds each foreign record as a `native` event.
+
+    Raises UnknownName for a harness or sink that is not there, UsageError for a call that cannot be made.
+    """
+    job = prepare_job(
+        prompt, cwd=cwd, command=command, model=model, approve=approve, max_turns=max_turns, max_cost=max_cost, env=env,
+        resume=resume,
+    )  # fmt: skip
+    plan = prepare(job, harness)
+    plan.timeout, plan.idle_timeout, plan.settle = timeout, idle_timeout, settle
+    plan.secrets = [] if redact == "off" else secrets(job.env)
+    plan.shapes, plan.copies = redact == "shapes", raw
+    plan.sinks = [_sink(sink) for sink in sinks]
+    plan.run_id, plan.session_id = run_id or plan.run_id, session_id or plan.session_id
+    return Run(plan)
+
+
+def run_sync(
+    prompt: str, *, on_event: Callable[[Event], object] | None = None, check: bool = False, **options: Any
+) -> Result:
+    """Run an agent to its end and give its result. The options are those of `run`.
+
+    `on_event` is called with each event as it comes. With `check`, a run that did not complete raises RunFailed.
+    """
+    import asyncio
+
+    async def whole() -> Result:
+        async with run(prompt, **options) as running:
+            async for event in running:
+                if on_event is not None:
+                    on_event(event)
+        if running.result is None:
+            raise RunFailed(None, "the run has no result")
+        return running.result
+
+    result = asyncio.run(whole())
+    if check and result.error:
+        raise RunFailed(result, result.message or result.status)
+    return result
+
+
+def convert(
+    source_data: bytes | str | os.PathLike[str] | BinaryIO,
+    *,
+    source: str = "auto",
+    target: str = "runwire",
+    exit_code: int | None = None,
+    stderr: bytes = b"",
+    sent: bytes = b"",
+    redact: Redact = "off",
+) -> bytes:
+    """A recording (bytes, a path or a binary file) in another wire.
+
+    `exit_code` is how the program ended (negative: by that signal), `stderr` what it wrote there, `sent` what its client
+    wrote to it. Bad input never raises: it becomes `diagnostic` and `native` events.
+
+    >>> line = b'{"type":"item.completed","item":{"id":"i","type":"agent_message","text":"Hi"}}'
+    >>> convert(line, source="codex", target="text")
+    b'Hi\\n'
+    """
+    out: list[bytes] = []
+    work = _conversion(source, exit_code, stderr, sent, redact)
+    work.target = target
+    with _open(source_data) as file:
+        work.run(file, out.append)
+    return b"".join(out)
+
+
+def read(
+    source_data: bytes | str | os.PathLike[str] | BinaryIO,
+    *,
+    source: str = "auto",
+    exit_code: int | None = None,
+    stderr: bytes = b"",
+    sent: bytes = b"",
+    redact: Redact = "off",
+) -> Iterator[Event]:
+    """The events of a recording, one by one, in flat memory. The arguments are those of `convert`."""
+    with _open(source_data) as file:
+        yield from _conversion(source, exit_code, stderr, sent, redact).events(file)
+
+
+def prepare_job(
+    prompt: str,
+    *,
+    cwd: str | os.PathLike[str] = ".",
+    command: str | Sequence[str] | None = None,
+    env: Mapping[str, str] | None = None,
+    **settings: Any,
+) -> Job:
+    """The neutral order for a harness."""
+    from shlex import split
+
+    words = split(command) if isinstance(command, str) else list(command or ())
+    return Job(
+        prompt=prompt,
+        cwd=os.path.abspath(cwd),
+        env=environment({**os.environ, **(env or {})}),
+        command=tuple(words),
+        **settings,
+    )
+
+
+def prepare(job: Job, name: str) -> Plan:
+    """The plan of a run: the harness, its launch, fresh ids. Nothing is started."""
+    found = harness(name)
+    if job.command and found.launch is None:
+        raise UsageError(f"the harness {name!r} runs no program, so no command can take its place")
+    launch = None if found.launch is None else found.launch(job)
+    return Plan(job=job, harness=found, run_id=f"run_{uuid4().hex[:24]}", session_id=str(uuid4()), launch=launch)
+
+
+def open_sink(argument: str) -> tuple[str, Sink]:
+    """A sink as `--to` names it: `NAME:ARGUMENT`."""
+    name, _, rest = argument.partition(":")
+    kind: SinkKind = find("sinks", name)[0]
+    return argument, kind.open(rest)
+
+
+def _sink(sink: AnySink) -> tuple[str, Sink]:
+    if isinstance(sink, str):
+        return open_sink(sink)
+    if callable(sink) and not hasattr(sink, "write"):
+        return getattr(sink, "__name__", type(sink).__name__), CallableSink(sink)
+    return type(sink).__name__, sink  # type: ignore[return-value]
+
+
+def _conversion(source: str, exit_code: int | None, stderr: bytes, sent: bytes, redact: Redact) -> Conversion:
+    return Conversion(
+        source=source,
+        exit_code=exit_code,
+        stderr=stderr,
+        sent=sent,
+        secrets=[] if redact == "off" else secrets(os.environ),
+        shapes=redact == "shapes",
+    )
+
+
+def _open(source: bytes | str | os.PathLike[str] | BinaryIO) -> BinaryIO:
+    if isinstance(source, bytes):
+        return BytesIO(source)
+    if isinstance(source, str | os.PathLike):
+        return Path(source).open("rb")
+    return source

@@ -1,0 +1,40 @@
+"""`runwire harnesses`: what is installed, which version, what is missing and how to mend it."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from runwire.cli.options import Parser
+
+
+def main(argv: list[str]) -> int:
+    """Run the command."""
+    parser = Parser(prog="runwire harnesses", description=__doc__)
+    parser.add_argument("name", nargs="*", metavar="NAME", help="only these")
+    parser.add_argument("--json", action="store_true", help="as a JSON array")
+    args = parser.parse_args(argv)
+    from concurrent.futures import ThreadPoolExecutor
+
+    from runwire.seams import Readiness, harness, names
+
+    found = [harness(name) for name in args.name or names("harnesses")]
+    env = dict(os.environ)
+    with ThreadPoolExecutor(max(1, len(found))) as pool:
+        states = list(pool.map(lambda one: one.probe(env) if one.probe else Readiness(True, True), found))
+    if args.json:
+        import msgspec
+
+        rows = [
+            {"name": one.name, "about": one.about, **msgspec.to_builtins(state), "capabilities": sorted(one.capabilities)}
+            for one, state in zip(found, states, strict=True)
+        ]
+        sys.stdout.buffer.write(msgspec.json.format(msgspec.json.encode(rows), indent=2) + b"\n")
+        return 0
+    for one, state in zip(found, states, strict=True):
+        ready = "ready" if state.ready else "not ready" if state.installed else "not installed"
+        line = f"{one.name:<10} {ready:<14} {state.version or '-':<12} {state.detail or one.about}"
+        sys.stdout.write(line.rstrip() + "\n")
+        if state.fix:
+            sys.stdout.write(f"{'':<10} fix: {state.fix}\n")
+    return 0

@@ -1,0 +1,37 @@
+"""`runwire wires`: the wires that can be read and written."""
+
+from __future__ import annotations
+
+import sys
+
+from runwire.cli.options import Parser
+
+
+def main(argv: list[str]) -> int:
+    """Run the command."""
+    parser = Parser(prog="runwire wires", description=__doc__)
+    parser.add_argument("--json", action="store_true", help="as a JSON array")
+    args = parser.parse_args(argv)
+    from runwire.seams import dialect, names
+
+    found = [dialect(name)[0] for name in names("dialects")]
+    if args.json:
+        import msgspec
+
+        rows = [
+            {
+                "name": one.name,
+                "read": one.decoder is not None,
+                "write": one.encoder is not None,
+                "variants": [f"{one.name}-{variant}" for variant in one.variants],
+                "omits": sorted(one.omits),
+                "about": one.about,
+            }
+            for one in found
+        ]
+        sys.stdout.buffer.write(msgspec.json.format(msgspec.json.encode(rows), indent=2) + b"\n")
+        return 0
+    for one in found:
+        ways = "/".join(["read"] * (one.decoder is not None) + ["write"] * (one.encoder is not None))
+        sys.stdout.write(f"{one.name:<10} {ways:<11} {one.about}\n")
+    return 0

@@ -1,0 +1,64 @@
+"""Claude Code (`claude -p`), from npm `@anthropic-ai/claude-code`.
+
+Facts: `--output-format stream-json` with `-p` needs `--verbose`; the prompt may come on stdin, which keeps it out of the
+process list; as root the program refuses to skip permissions; without a terminal a tool that would need leave is denied.
+The ladder: read = plan mode, ask = default mode (unattended: denied with a reason), edit = acceptEdits, full =
+bypassPermissions. Proved with 2.1.197 and 2.1.332.
+"""
+
+from __future__ import annotations
+
+from runwire.process import program
+from runwire.seams import Harness, Job, Launch, Readiness
+
+INSTALL = "npm install -g @anthropic-ai/claude-code"
+_MODES = {"read": "plan", "ask": "default", "edit": "acceptEdits", "full": "bypassPermissions"}
+
+
+def launch(job: Job) -> Launch:
+    """`claude -p`, the prompt on its stdin."""
+    argv = [*(job.command or ("claude",)), "-p", "--output-format", "stream-json", "--verbose", "--include-partial-messages"]
+    argv += ["--permission-mode", _MODES[job.approve]]
+    if job.model:
+        argv += ["--model", job.model]
+    if job.resume:
+        argv += [f"--resume={job.resume}"]
+    if job.max_turns is not None:
+        argv += ["--max-turns", str(job.max_turns)]
+    if job.max_cost is not None:
+        argv += ["--max-budget-usd", f"{job.max_cost:g}"]
+    if job.effort:
+        argv += ["--effort", job.effort]
+    if job.output_schema:
+        argv += ["--json-schema", job.output_schema]
+    return Launch(argv=argv, env=job.env, stdin=job.prompt.encode("utf-8", "replace"), dialect="claude")
+
+
+def probe(env: dict[str, str]) -> Readiness:
+    """Installed, which version, and whether a key or a login is there."""
+    found = program("claude", env)
+    if found.path is None:
+        return Readiness(installed=False, ready=False, fix=INSTALL)
+    import os
+
+    home = env.get("CLAUDE_CONFIG_DIR") or os.path.join(env.get("HOME", ""), ".claude")
+    keys = ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN")
+    routes = ("CLAUDE_CODE_USE_BEDROCK", "CLAUDE_CODE_USE_VERTEX", "CLAUDE_CODE_USE_FOUNDRY")
+    ready = any(env.get(name) for name in keys + routes) or os.path.exists(os.path.join(home, ".credentials.json"))
+    detail = "" if ready else "no key and no login found"
+    return Readiness(
+        installed=True, ready=ready, path=found.path, version=found.version, detail=detail,
+        fix=None if ready else "run claude and type /login, or set ANTHROPIC_API_KEY",
+    )  # fmt: skip
+
+
+HARNESS = Harness(
+    name="claude",
+    capabilities=frozenset(
+        {"deltas", "thinking", "tools", "usage", "cost", "resume", "max_turns", "max_cost", "schema", "subagents", "model"}
+    ),
+    launch=launch,
+    probe=probe,
+    install=INSTALL,
+    about="Claude Code",
+)
