@@ -18,8 +18,10 @@ the time that a record carries itself.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
+from msgspec import to_builtins
 from msgspec.structs import force_setattr, replace
 
 from runwire import events as ev
@@ -55,7 +57,7 @@ class Contract:
         self._turns = Turns(infer=not turns_shown)
         self._ending = Ending(started, exit_ends=exit_ends)
         self._closed = False
-        self._rules = {
+        self._rules: dict[type, Callable[[Any, list[Event]], None]] = {
             ev.Text: self._text,
             ev.Thinking: self._thinking,
             ev.Message: self._message,
@@ -68,6 +70,7 @@ class Contract:
             ev.Resolved: self._resolved,
             ev.Usage: self._usage,
             ev.TurnDone: self._turn_done,
+            ev.CacheWarning: self._cache_warning,
             ev.Session: self._session_told,
             ev.Input: self._input,
             ev.Error: self._error,
@@ -88,11 +91,11 @@ class Contract:
         self.apply(outputs, out)
         return self.stamp(out, now)
 
-    def close(self, exit: Exit, now: int, /) -> list[Event]:  # noqa: A002 - the word of the seam
+    def close(self, exit: Exit, now: int, /) -> list[Event]:
         """Close what is open and give the `result`. A second call gives nothing."""
         if self._closed:
             return []
-        worked = self._turns.count > 0 and self._tools.idle
+        worked = self._turns.count > 0 and self._tools.idle and self._asks.idle and self._turns.idle
         out = self.endings()
         duration = now - self._opened if now and self._opened else None
         self._ending.close(exit, out, texts=self._texts, turns=self._turns, worked=worked, duration=duration)
@@ -111,21 +114,26 @@ class Contract:
     def apply(self, outputs: Sequence[Output], out: list[Event], /) -> None:
         """Add the lawful events for these outputs, not yet stamped."""
         texts, rules, add = self._texts, self._rules, out.append
-        for output in outputs:
+        given: Sequence[Any] = outputs
+        for output in given:
             kind = type(output)
             if kind is ev.Text:
-                if output.message_id is texts.hot_id and output.parent is texts.hot_parent and output.delta:  # type: ignore[union-attr]
-                    texts.hot_pieces.append(output.delta)  # type: ignore[union-attr]
-                    add(output)  # type: ignore[arg-type]
+                if output.message_id is texts.hot_id and output.parent is texts.hot_parent and output.delta:
+                    texts.hot_pieces.append(output.delta)
+                    add(output)
                     continue
-            elif kind is ev.Thinking:
-                if output.message_id is texts.hot_thought and output.parent is texts.hot_parent and output.delta:  # type: ignore[union-attr]
-                    add(output)  # type: ignore[arg-type]
-                    continue
-            rule = rules.get(kind)  # type: ignore[call-overload]
+            elif (
+                kind is ev.Thinking
+                and output.message_id is texts.hot_thought
+                and output.parent is texts.hot_parent
+                and output.delta
+            ):
+                add(output)
+                continue
+            rule = rules.get(kind)
             if rule is not None:
                 rule(output, out)
-            elif isinstance(output, Verdict):
+            elif kind is Verdict:
                 self._verdict(output, out)
             elif isinstance(output, Event):
                 add(output)
@@ -148,16 +156,16 @@ class Contract:
 
     def _text(self, event: ev.Text, out: list[Event]) -> None:
         if event.delta:
-            self._turns.output(event.parent, out, self._texts.finish)
+            self._turns.output(event.parent, out, self._texts.finish_round)
             self._texts.delta(event, out)
 
     def _thinking(self, event: ev.Thinking, out: list[Event]) -> None:
         if event.delta:
-            self._turns.output(event.parent, out, self._texts.finish)
+            self._turns.output(event.parent, out, self._texts.finish_round)
             self._texts.thinking(event, out)
 
     def _message(self, event: ev.Message, out: list[Event]) -> None:
-        self._turns.output(event.parent, out, self._texts.finish)
+        self._turns.output(event.parent, out, self._texts.finish_round)
         self._texts.message(event, out)
 
     def _discard(self, event: ev.Discard, out: list[Event]) -> None:
@@ -168,31 +176,40 @@ class Contract:
     def _tool_start(self, event: ev.ToolStart, out: list[Event]) -> None:
         if self._tools.is_repeat(event):
             return
-        self._turns.output(event.parent, out, self._texts.finish)
+        if not self._turns.is_late(event.parent):
+            self._turns.output(event.parent, out, self._texts.finish_round)
+            self._turns.called(event.parent)
         self._texts.finish(event.parent, out)
         self._tools.start(event, out)
-        self._turns.called(event.parent)
 
     def _tool_progress(self, event: ev.ToolProgress, out: list[Event]) -> None:
         if event.state == "building":
-            self._turns.output(event.parent, out, self._texts.finish)
+            if event.id:
+                self._turns.output(event.parent, out, self._texts.finish_round)
+        elif event.id and not self._tools.is_open(event.id) and not self._tools.is_closed(event.id):
+            self._open_unseen(event, event.name or "", out)
         self._tools.progress(event, out)
 
     def _tool_end(self, event: ev.ToolEnd, out: list[Event]) -> None:
         if self._tools.is_closed(event.id):
             return
         if not self._tools.is_open(event.id):
-            start = ev.ToolStart(
-                id=event.id, name=event.name, title=event.name, tool_kind="other", parent=event.parent, ts=event.ts
-            )
-            self._tool_start(start, out)
-        self._tools.end(event, out, refused=self._asks.refused(event.id))
-        self._turns.returned(event.parent)
+            self._open_unseen(event, event.name, out)
+        refused = self._asks.refused(self._tools.known_as(event.id))
+        start = self._tools.end(event, out, refused=refused)
+        self._texts.cool()
+        self._turns.returned(start.parent)
+
+    def _open_unseen(self, event: ev.ToolEnd | ev.ToolProgress, name: str, out: list[Event]) -> None:
+        """The wire shows the effect of a call that it did not show."""
+        start = ev.ToolStart(id=event.id, name=name, title=name, tool_kind="other", parent=event.parent, ts=event.ts)
+        self._tool_start(start, out)
 
     # --- questions ------------------------------------------------------------------------------------------------
 
     def _ask(self, event: ev.Question | ev.Permission, out: list[Event]) -> None:
-        self._asks.ask(event, out)
+        tool_id = event.tool_id and self._tools.known_as(event.tool_id)
+        self._asks.ask(event if tool_id == event.tool_id else replace(event, tool_id=tool_id), out)
 
     def _resolved(self, event: ev.Resolved, out: list[Event]) -> None:
         self._asks.resolve(event, out)
@@ -208,17 +225,26 @@ class Contract:
             out.append(event)
 
     def _turn_done(self, event: ev.TurnDone, out: list[Event]) -> None:
-        self._texts.finish(event.parent, out)
+        self._texts.finish_round(event.parent, out)
         self._turns.done(event, out)
+
+    def _cache_warning(self, event: ev.CacheWarning, out: list[Event]) -> None:
+        self._turns.warn(event, out)
 
     # --- the rest -------------------------------------------------------------------------------------------------
 
     def _session_told(self, event: ev.Session, out: list[Event]) -> None:
-        if not event.session_id:
+        if event.session_id != self._started.session_id:
             event = replace(event, session_id=self._started.session_id)
-        if self._session is not None and _same_session(event, self._session):
+        known = self._session
+        news = {
+            name: value
+            for name in _SESSION
+            if (value := getattr(event, name)) not in (None, getattr(known, name, None))
+        }
+        if known is not None and not news:
             return
-        self._session = event
+        self._session = event if known is None else replace(known, **news)
         if event.native_session_id:
             self._ending.native_session_id = event.native_session_id
         out.append(event)
@@ -238,11 +264,7 @@ class Contract:
 
     def _never(self, event: Event, out: list[Event]) -> None:
         """Only the contract makes these two: from a decoder they are foreign records."""
-        out.append(ev.Native(dialect="runwire", record=ev.kind(event), mapped=False))
+        out.append(ev.Native(dialect="runwire", record=to_builtins(event), mapped=False, parent=event.parent))
 
 
-def _same_session(one: ev.Session, other: ev.Session) -> bool:
-    return all(
-        getattr(one, name) in (None, getattr(other, name))
-        for name in ("session_id", "native_session_id", "model", "harness_version", "prior_usage")
-    )
+_SESSION = ("native_session_id", "model", "harness_version", "created", "prior_usage")

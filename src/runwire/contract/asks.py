@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from msgspec.structs import replace
 
 from runwire import events as ev
-from runwire.events import Event
+
+if TYPE_CHECKING:
+    from runwire.events import Event
 
 
 class Asks:
@@ -15,6 +19,11 @@ class Asks:
         self._open: dict[str, ev.Question | ev.Permission] = {}
         self._used: set[str] = set()
         self._refused: set[str] = set()
+
+    @property
+    def idle(self) -> bool:
+        """Nothing is asked."""
+        return not self._open
 
     def ask(self, event: ev.Question | ev.Permission, out: list[Event]) -> None:
         """Open a request. One that is open already is the same, told again."""
@@ -38,16 +47,18 @@ class Asks:
             return
         if event.outcome == "denied" and asked.tool_id:
             self._refused.add(asked.tool_id)
-        out.append(event if asked.request_id == event.request_id else replace(event, request_id=asked.request_id))
+        if (asked.request_id, asked.parent) != (event.request_id, event.parent):
+            event = replace(event, request_id=asked.request_id, parent=asked.parent)
+        out.append(event)
 
     def refused(self, tool_id: str) -> bool:
-        """Leave for this tool call was refused."""
+        """Leave for this tool call (its id on our wire) was refused."""
         return tool_id in self._refused
 
     def close(self, out: list[Event]) -> None:
         """Cancel what nobody answered."""
-        for asked in self._open.values():
-            out.append(
-                ev.Resolved(request_id=asked.request_id, outcome="cancelled", by="cancel", parent=asked.parent)
-            )
+        out.extend(
+            ev.Resolved(request_id=asked.request_id, outcome="cancelled", by="cancel", parent=asked.parent)
+            for asked in self._open.values()
+        )
         self._open.clear()

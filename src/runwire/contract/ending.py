@@ -15,13 +15,15 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple, cast
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 from runwire import events as ev
-from runwire.contract.texts import Texts
-from runwire.contract.turns import Turns
 from runwire.events import Event, Tokens
-from runwire.seams import Exit, Verdict
+
+if TYPE_CHECKING:
+    from runwire.contract.texts import Texts
+    from runwire.contract.turns import Turns
+    from runwire.seams import Exit, Verdict
 
 _SIGNALS = range(129, 193)
 _COUNTS = (
@@ -88,7 +90,9 @@ class Ending:
         """Add the closing remarks and the result."""
         ruling = self._rule(end, worked=worked)
         if ruling.status == "completed" and end.code:
-            out.append(ev.Diagnostic(source="runwire", message=f"the agent completed, then ended with {told(end.code)}"))
+            out.append(
+                ev.Diagnostic(source="runwire", message=f"the agent completed, then ended with {told(end.code)}")
+            )
         if ruling.status == "failed":
             out.append(
                 ev.Error(message=ruling.message or "", code=cast("ev.Code", ruling.code or "provider"), fatal=True)
@@ -143,8 +147,10 @@ class Ending:
                 code = code or (self._last_error.code if self._last_error else None) or "provider"
                 message = message or self._reason("the agent failed")
             elif verdict.status == "completed" and self._fatal and self._last_error is not None:
-                return Ruling("failed", self._last_error.code, self._last_error.message, False, verdict.stop_reason)
-            return Ruling(verdict.status, code, message, False, verdict.stop_reason)
+                return Ruling("failed", self._last_error.code, self._last_error.message, synthetic=False)
+            elif verdict.status == "completed":
+                code = None
+            return Ruling(verdict.status, code, message, synthetic=False, stop_reason=verdict.stop_reason)
         if self._exit_ends and end.code == 0 and worked and not self._fatal:
             return Ruling("completed")
         return self._unended(end)

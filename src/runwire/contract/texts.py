@@ -7,12 +7,14 @@ whole messages gets the message made, a contradiction is a `discard` and then th
 
 from __future__ import annotations
 
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from msgspec.structs import replace
 
 from runwire import events as ev
-from runwire.events import Event
+
+if TYPE_CHECKING:
+    from runwire.events import Event
 
 Key: TypeAlias = tuple[str | None, str]
 
@@ -103,12 +105,13 @@ class Texts:
 
     def discard(self, event: ev.Discard, out: list[Event]) -> None:
         """Void what this round trip has shown of the message. What was never shown needs no discard."""
-        block = self._blocks.get((event.parent, event.message_id))
-        while block is not None and not block.shown:
-            block = block.before
+        last = block = self._blocks.get((event.parent, event.message_id))
+        if last is None or not last.shown:
+            return
         shown: list[Block] = []
-        while block is not None and (not shown or block.round == shown[0].round):
-            shown.append(block)
+        while block is not None and block.round == last.round:
+            if block.shown:
+                shown.append(block)
             block = block.before
         for block in reversed(shown):
             self._void(block, event.reason, out, event)

@@ -6,8 +6,8 @@ that the two can disagree. `breaches()` takes the events of one run, `wire_breac
 The rules: `started` first and `result` last, each once; `seq` 1, 2, 3 ... and `ts` never back; needed fields with their
 types; tools opened and closed once, requests asked and resolved once; the joined `text` of a message equals its one
 `message`, which comes before the next `tool_start` of its agent; `usage` of a request directly before its `turn_done`;
-what the model put out is followed by a `turn_done`; a fatal `error` stands only directly before the `result`; the result
-agrees with what came before it; strings are valid Unicode.
+what the model put out is followed by a `turn_done`; a fatal `error` stands only directly before the `result`; the
+result agrees with what came before it; strings are valid Unicode.
 """
 
 from __future__ import annotations
@@ -139,7 +139,7 @@ def _line(line: bytes, say: Callable[[str], object]) -> Fields | None:
         say("no object")
         return None
     for name, value in event.items():
-        if value is None and name not in _JSON_FIELDS:
+        if value is None and name not in _JSON_FIELDS and event.get("kind") in _NEEDED:
             say(f"{name} is null: what is absent is omitted")
     if event.get("kind") == "tool_start" and _size(event.get("input", "")) > CAP:
         say(f"an input of more than {CAP} bytes")
@@ -204,6 +204,8 @@ class _Case:
         if self._fatal and self.kind != "result":
             self.say("a fatal error stands directly before the result")
         self._fatal = self.number if self.kind == "error" and event.get("fatal") else 0
+        if self.kind in {"session", "result"} and event.get("session_id") != self._first.get("session_id"):
+            self.say("another session_id than started")
         if self.kind == "session":
             said = {name: value for name, value in event.items() if name not in {"seq", "ts"}}
             if said == self._session:
@@ -256,8 +258,6 @@ class _Case:
             self.say(f"status {status}, but error {error}")
         if status == "completed" and "code" in event:
             self.say("completed, but with a code")
-        if event.get("session_id") != self._first.get("session_id"):
-            self.say("another session_id than started")
         if event.get("turns") != self._turns.count:
             self.say(f"turns is {event.get('turns')!r} after {self._turns.count} turn_done")
         last = self._messages.last

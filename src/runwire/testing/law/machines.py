@@ -21,6 +21,7 @@ class Messages:
         self._owner: dict[str, Any] = {}
         self._whole: dict[str, str] = {}
         self._void: set[str] = set()
+        self._shown: set[str] = set()
         self._answers: dict[str, str] = {}
 
     @property
@@ -47,11 +48,15 @@ class Messages:
             self._say(f"{message_id} belongs to another agent")
             return
         if kind == "discard":
+            if message_id not in self._shown:
+                self._say(f"nothing of {message_id} was shown")
             self._void.add(message_id)
             self._answers.pop(message_id, None)
             if self._open.get(parent, ("",))[0] == message_id:
                 del self._open[parent]
-        elif message_id in self._whole:
+            return
+        self._shown.add(message_id)
+        if message_id in self._whole:
             self._say(f"{message_id} is over: its message came already")
         elif kind == "thinking":
             self._delta(event)
