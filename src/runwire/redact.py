@@ -1,21 +1,24 @@
 """Secrets masked in every output, also when they are split over deltas.
 
 What is masked are the literal values of secret environment variables (and, if asked for, the shapes of well-known
-tokens). A mask does not depend on how the text was cut: the end of a delta that may be the beginning of a secret is held
-back until the next delta decides, the message ends, or the shell says that the source idles. The text that comes out,
-joined, is the whole text masked.
+tokens). A mask does not depend on how the text was cut: the end of a delta that may be the beginning of a secret is
+held back until the next delta decides, the message ends, or the shell says that the source idles. The text that comes
+out, joined, is the whole text masked.
 
-The hot path is one search over the joined deltas of a batch; the rest is one `in` for each secret and string.
+Speed. Nothing is copied while nothing is found: one `in` for each secret over the joined deltas of a batch and over
+each other string. A delta has to be looked at by itself only if its last character begins a secret or its last two
+stand in one: two set look-ups, where a pattern for every beginning of every secret costs more than the decoder.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeAlias, cast
 
-from msgspec import Raw
+from msgspec import DecodeError, Raw
+from msgspec.json import Decoder
 from msgspec.structs import fields, replace
 
 from runwire import events as ev
@@ -60,13 +63,15 @@ class Redactor:
     def __init__(self, values: Iterable[str], *, shapes: bool = False) -> None:
         forms = {form for value in values if value for form in _forms(value)}
         self._literals = sorted(forms, key=lambda form: (-len(form), form))
-        self._bytes = [form.encode() for form in self._literals]
+        self._probes = [max(form.split("/"), key=len).encode() for form in self._literals]
         whole = [re.escape(form) for form in self._literals] + (list(_SHAPES) if shapes else [])
         self._whole = re.compile("|".join(whole)) if whole else None
         self._edge = re.compile("|".join(map(_partial, self._literals))) if self._literals else None
         self._shapes = shapes
-        self._slash = any("/" in form for form in self._literals)
-        self._held: dict[Stream, Event] = {}
+        self._shortest = 0 if shapes else min(map(len, forms), default=0)
+        self._first = frozenset(form[:1] for form in forms)
+        self._pairs = frozenset(form[at : at + 2] for form in forms for at in range(len(form) - 1))
+        self._held: dict[Stream, tuple[Any, str, str]] = {}
 
     @property
     def holding(self) -> bool:
@@ -77,24 +82,21 @@ class Redactor:
         """Give the outputs with every secret masked."""
         if self._whole is None:
             return outputs
-        deltas = [output.delta for output in outputs if type(output) is ev.Text or type(output) is ev.Thinking]
-        if len(deltas) == len(outputs) and not self._held and self._is_clean(deltas):
-            return outputs
-        clean = not self._held and self._is_clean(deltas)
         out: list[Output] = []
-        for output in outputs:
-            kind = type(output)
-            if kind is ev.Text or kind is ev.Thinking:
-                if clean:
-                    out.append(output)
-                else:
-                    self._delta(cast("ev.Text", output), "delta", out)
-            elif kind is ev.ToolProgress:
-                self._progress(cast("ev.ToolProgress", output), out)
-            else:
-                if self._held:
-                    self._release(output, out)
-                out.append(self._masked(output))
+        done, size = 0, len(outputs)
+        for at in self._noteworthy(outputs):
+            if at < done:
+                continue
+            out += outputs[done:at]
+            done = at
+            while True:  # while something is held back, each output that follows matters
+                self._one(outputs[done], out)
+                done += 1
+                if done == size or not self._held:
+                    break
+        if done == 0:
+            return outputs
+        out += outputs[done:]
         return out
 
     def flush(self) -> list[Output]:
@@ -106,59 +108,68 @@ class Redactor:
 
     def text(self, value: str) -> str:
         """A text with every secret masked."""
-        if self._whole is None or not value:
-            return value
-        if not self._shapes and not any(literal in value for literal in self._literals):
-            return value
-        return self._whole.sub(MASK, value)
+        return cast("re.Pattern[str]", self._whole).sub(MASK, value) if self._is_tainted(value) else value
 
     def value(self, value: Any) -> Any:
-        """A JSON value with every secret masked, in keys too."""
-        if isinstance(value, str):
-            return self.text(value)
+        """A JSON value with every secret masked, in keys too; the same object if there is none."""
         if isinstance(value, Raw):
             return self._raw(value)
-        if isinstance(value, dict):
-            return {self.text(key): self.value(item) for key, item in value.items()}
-        if isinstance(value, list):
-            return [self.value(item) for item in value]
-        return value
+        return self._cleaned(value) if self._is_tainted(value) else value
+
+    def _one(self, output: Output, out: list[Output]) -> None:
+        kind = type(output)
+        if kind is ev.Text or kind is ev.Thinking:
+            self._delta(output, "delta", out)
+        elif kind is ev.ToolProgress:
+            self._progress(cast("ev.ToolProgress", output), out)
+        else:
+            if self._held:
+                self._release(output, out)
+            out.append(self._masked(output))
 
     # --- deltas ---------------------------------------------------------------------------------------------------
 
-    def _is_clean(self, deltas: list[str]) -> bool:
-        if not deltas:
-            return True
-        joined = "\0".join(deltas) + "\0"
-        if self._shapes and cast("re.Pattern[str]", self._whole).search(joined):
-            return False
-        return self._edge is None or self._edge.search(joined) is None
+    def _noteworthy(self, outputs: list[Output]) -> Sequence[int]:
+        """Where the outputs are that must be looked at one by one: all but deltas without a trace of a secret."""
+        text, thinking, first, pairs = ev.Text, ev.Thinking, self._first, self._pairs
+        deltas = [output.delta for output in outputs if type(output) is text or type(output) is thinking]
+        if self._held or (deltas and self._is_tainted("\0".join(deltas))):
+            return range(len(outputs))
+        return [
+            at
+            for at, output in enumerate(outputs)
+            if (type(output) is not text and type(output) is not thinking)
+            or output.delta[-1:] in first
+            or output.delta[-2:] in pairs
+        ]
 
     def _delta(self, event: Any, field: str, out: list[Output]) -> None:
         key = event.message_id if field == "delta" else f"{event.id} {field}"
         stream: Stream = (type(event), event.parent, key)
         before = self._held.pop(stream, None)
-        text = getattr(event, field)
-        if before is not None:
-            text = getattr(before, field) + text
-        shown, kept = self._split(text)
+        delta = getattr(event, field)
+        if before is None and not self._is_suspect(delta):
+            out.append(event)
+            return
+        shown, kept = self._split(delta if before is None else before[2] + delta)
         if kept:
-            self._held[stream] = replace(event, **{field: kept})
+            self._held[stream] = (event, field, kept)
         if shown:
-            out.append(event if shown == getattr(event, field) else replace(event, **{field: shown}))
+            out.append(event if shown == delta else replace(event, **{field: shown}))
 
     def _split(self, text: str) -> tuple[str, str]:
         """What can be shown, masked, and the end that must wait. The search is leftmost, as in the whole text."""
-        shown: list[str] = []
+        shown = ""
         at = 0
         padded = text.replace("\0", "\1") + "\0"
         edge = self._edge
         while edge is not None and (found := edge.search(padded, at)):
-            if found.end() == len(text) and not self._is_literal(found.group()):
-                return self._shown(shown, text[at : found.start()]), text[found.start() :]
-            shown += [text[at : found.start()], MASK]
-            at = found.end()
-        return self._shown(shown, text[at:]), ""
+            start, end = found.span()
+            if end == len(text) and not self._is_literal(found.group()):
+                return self._shaped(shown + text[at:start]), text[start:]
+            shown += text[at:start] + MASK
+            at = end
+        return self._shaped(shown + text[at:]), ""
 
     def _is_literal(self, found: str) -> bool:
         """A whole secret that cannot grow into a longer one."""
@@ -166,17 +177,23 @@ class Redactor:
             len(other) > len(found) and other.startswith(found) for other in self._literals
         )
 
-    def _shown(self, parts: list[str], rest: str) -> str:
-        text = "".join([*parts, rest])
+    def _shaped(self, text: str) -> str:
         return cast("re.Pattern[str]", self._whole).sub(MASK, text) if self._shapes else text
 
     def _progress(self, event: ev.ToolProgress, out: list[Output]) -> None:
-        for field in ("arguments_delta", "output_delta"):
-            text = getattr(event, field)
-            if text is not None and (self._held or not self._is_clean([text])):
-                self._delta(event, field, out)
-                return
-        out.append(event)
+        written, told = event.arguments_delta, event.output_delta
+        if (written is None and told is None) or not (
+            self._held or self._is_suspect(written or "") or self._is_suspect(told or "")
+        ):
+            out.append(event)
+            return
+        if written is not None:
+            self._delta(event if told is None else replace(event, output_delta=None), "arguments_delta", out)
+        if told is not None:
+            self._delta(event if written is None else replace(event, arguments_delta=None), "output_delta", out)
+
+    def _is_suspect(self, text: str) -> bool:
+        return text[-1:] in self._first or text[-2:] in self._pairs or self._is_tainted(text)
 
     def _release(self, output: Output, out: list[Output]) -> None:
         """Give the tails of the streams that this output ends."""
@@ -190,13 +207,41 @@ class Redactor:
                 self._give(stream, out)
 
     def _give(self, stream: Stream, out: list[Output]) -> None:
-        event = self._held.pop(stream)
-        for field in ("delta", "arguments_delta", "output_delta"):
-            if isinstance(text := getattr(event, field, None), str):
-                out.append(replace(event, **{field: self.text(text)}))
-                return
+        event, field, kept = self._held.pop(stream)
+        out.append(replace(event, **{field: self.text(kept)}))
 
     # --- whole events ---------------------------------------------------------------------------------------------
+
+    def _is_tainted(self, value: Any) -> bool:
+        """Whether there is a secret anywhere in a JSON value or a part of an event."""
+        kind = type(value)
+        if kind is str:
+            if len(value) < self._shortest:
+                return False
+            if self._shapes:
+                return cast("re.Pattern[str]", self._whole).search(value) is not None
+            for literal in self._literals:  # noqa: SIM110 - `any` makes a generator: three times the cost
+                if literal in value:
+                    return True
+            return False
+        if kind is dict:
+            return any(self._is_tainted(key) or self._is_tainted(item) for key, item in value.items())
+        if kind is list:
+            return any(self._is_tainted(item) for item in value)
+        if isinstance(value, ev.Part):
+            return any(self._is_tainted(getattr(value, name)) for name in value.__struct_fields__)
+        return False
+
+    def _cleaned(self, value: Any) -> Any:
+        if isinstance(value, str):
+            return cast("re.Pattern[str]", self._whole).sub(MASK, value)
+        if isinstance(value, dict):
+            return {self._cleaned(key): self._cleaned(item) for key, item in value.items()}
+        if isinstance(value, list):
+            return [self._cleaned(item) for item in value]
+        if isinstance(value, ev.Part):
+            return replace(value, **{name: self._cleaned(getattr(value, name)) for name in value.__struct_fields__})
+        return value
 
     def _masked(self, output: Output) -> Output:
         if isinstance(output, Verdict):
@@ -204,38 +249,42 @@ class Redactor:
         if not isinstance(output, Event):
             return output
         changed = {}
-        for name in _free_fields(type(output)):
+        for name in _FREE.get(type(output)) or _free_fields(type(output)):
             before = getattr(output, name)
-            if before is None:
-                continue
-            after = self._struct(before)
-            if after is not before and after != before:
-                changed[name] = after
+            if before is not None:
+                after = self.value(before)
+                if after is not before:
+                    changed[name] = after
         return replace(output, **changed) if changed else output
 
-    def _struct(self, value: Any) -> Any:
-        if isinstance(value, list):
-            return [self._struct(item) for item in value]
-        if isinstance(value, ev.Part):
-            return replace(value, **{field.name: self._struct(getattr(value, field.name)) for field in fields(value)})
-        return self.value(value)
-
     def _verdict(self, verdict: Verdict) -> Verdict:
+        if not self._is_tainted(verdict.message) and not self._is_tainted(verdict.text):
+            return verdict
         from dataclasses import replace as changed
 
         return changed(verdict, message=self.value(verdict.message), text=self.value(verdict.text))
 
     def _raw(self, raw: Raw) -> Any:
-        """A JSON string that is still encoded. Letters that are written as escapes are decoded first."""
+        r"""A JSON string that is still encoded. Letters that are written as escapes are decoded first.
+
+        A slash may be written `\/`, so a secret with slashes is looked for by its longest piece without one.
+        """
         view = bytes(raw)
-        odd = self._shapes or b"\\u00" in view or (self._slash and b"\\/" in view)
-        if not odd and not any(literal in view for literal in self._bytes):
-            return raw
-        text = json.loads(view)
-        masked = self.value(text)
+        if not self._shapes and view.rfind(b"\\u00") < 0:  # from the right: a quarter faster for four bytes
+            for probe in self._probes:
+                if probe in view:
+                    break
+            else:
+                return raw
+        try:
+            text = _STRING.decode(view)
+        except DecodeError:  # a lone surrogate
+            text = json.loads(view)
+        masked = self.text(text)
         return raw if masked == text else masked
 
 
+_STRING = Decoder(str)
 _ENDING = (ev.Message, ev.Discard, ev.ToolStart, ev.ToolEnd, ev.TurnDone, ev.Usage, ev.Text, ev.Thinking)
 _CLOSED = {
     "run_id", "seq", "ts", "parent", "kind", "id", "message_id", "request_id", "tool_id", "wire", "status", "scope",
