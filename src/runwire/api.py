@@ -5,9 +5,9 @@
             ...
     print(run.result.text)
 
-Leaving the block, however, ends the agent and all that it started. `run.cancel()` ends it early, lawfully: the stream goes
-on to its one `result`. What goes wrong inside a run is in the result, not an exception; a call that cannot be made raises
-`UsageError` before anything is started.
+Leaving the block, however, ends the agent and all that it started. `run.cancel()` ends it early, lawfully: the stream
+goes on to its one `result`. What goes wrong inside a run is in the result, not an exception; a call that cannot be made
+raises `UsageError` before anything is started.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ Approve = Literal["read", "ask", "edit", "full"]
 Redact = Literal["values", "shapes", "off"]
 
 
-def run(
+def run(  # noqa: PLR0913 - every parameter has a name, and a run has that many sides
     prompt: str,
     *,
     harness: str = "claude",
@@ -112,14 +112,14 @@ def convert(
     sent: bytes = b"",
     redact: Redact = "off",
 ) -> bytes:
-    """A recording (bytes, a path or a binary file) in another wire.
+    r"""A recording (bytes, a path or a binary file) in another wire.
 
-    `exit_code` is how the program ended (negative: by that signal), `stderr` what it wrote there, `sent` what its client
-    wrote to it. Bad input never raises: it becomes `diagnostic` and `native` events.
+    `exit_code` is how the program ended (negative: by that signal), `stderr` what it wrote there, `sent` what its
+    client wrote to it. Bad input never raises: it becomes `diagnostic` and `native` events.
 
     >>> line = b'{"type":"item.completed","item":{"id":"i","type":"agent_message","text":"Hi"}}'
     >>> convert(line, source="codex", target="text")
-    b'Hi\\n'
+    b'Hi\n'
     """
     out: list[bytes] = []
     work = _conversion(source, exit_code, stderr, sent, redact)
@@ -157,7 +157,7 @@ def prepare_job(
     words = split(command) if isinstance(command, str) else list(command or ())
     return Job(
         prompt=prompt,
-        cwd=os.path.abspath(cwd),
+        cwd=os.path.abspath(cwd),  # noqa: PTH100 - resolve() would follow links; what was said is what is shown
         env=environment({**os.environ, **(env or {})}),
         command=tuple(words),
         **settings,

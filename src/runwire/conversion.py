@@ -9,14 +9,16 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
 from runwire import events as ev
 from runwire.errors import UsageError
-from runwire.events import Event
 from runwire.pipeline import Pipeline, started
 from runwire.redact import Redactor
 from runwire.seams import Context, Dialect, Encoder, Exit, dialect, names, parse_wire
+
+if TYPE_CHECKING:
+    from runwire.events import Event
 
 CHUNK = 1 << 18
 
@@ -56,7 +58,9 @@ class Conversion:
         target, options = parse_wire(self.target)
         found, _ = dialect(target)
         if found.encoder is None:
-            raise UsageError(f"the wire {target!r} can be read, not written; these can be written: {', '.join(written())}")
+            raise UsageError(
+                f"the wire {target!r} can be read, not written; these can be written: {', '.join(written())}"
+            )
         self.omitted = found.omits
         return found.encoder(options | ({"ids": "1"} if self.ids and target == "runwire" else {})), found.raw
 
@@ -110,7 +114,9 @@ def detect(head: bytes) -> Dialect:
     rated = [(found.sniff(sample), found) for name in names("dialects") if (found := dialect(name)[0]).decoder]
     score, best = max(rated, key=lambda pair: pair[0])
     if score == 0:
-        raise UsageError(f"cannot tell the wire of the input; say it with --from: {', '.join(d.name for _, d in rated)}")
+        raise UsageError(
+            f"cannot tell the wire of the input; say it with --from: {', '.join(d.name for _, d in rated)}"
+        )
     return best
 
 

@@ -1,9 +1,9 @@
 """Bytes to whole records: LF lines, SSE blocks, whole documents. Partial reads live here only.
 
 Rules. Only LF ends a line (with an optional CR before it); U+2028 and its kin never do. Any cut of the bytes gives the
-same records. A record over the cap costs its own payload, never the run: a `Lost` stands in its place. A framer hands on
-blocks of whole records, as large as they came, so that a decoder can work by the block; an unended last record is given
-by `close()`.
+same records. A record over the cap costs its own payload, never the run: a `Lost` stands in its place. A framer hands
+on blocks of whole records, as large as they came, so that a decoder can work by the block; an unended last record is
+given by `close()`.
 
 `records()` is the careful reader for what is not clean: a byte order mark, NUL bytes, terminal control sequences, prose
 before, between and after records, several records welded on one line.
@@ -14,6 +14,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from json import JSONDecodeError, JSONDecoder
+from math import isfinite
 from typing import Any, Literal, Protocol, TypeAlias
 
 CAP = 64 * 1024 * 1024
@@ -88,10 +89,10 @@ class Lines:
         self._size = 0
 
     def _sift(self, block: bytes) -> list[Piece]:
-        pieces: list[Piece] = []
-        for line in block.split(b"\n")[:-1]:
-            pieces.append(line + b"\n" if len(line) <= self._cap else Lost(len(line), line[: min(_HEAD, self._cap)]))
-        return pieces
+        return [
+            line + b"\n" if len(line) <= self._cap else Lost(len(line), line[: min(_HEAD, self._cap)])
+            for line in block.split(b"\n")[:-1]
+        ]
 
 
 _HEAD = 200
@@ -168,7 +169,8 @@ class Document:
 
 def framer(kind: Literal["lines", "sse", "document"], cap: int = CAP) -> Framer:
     """The framer of that kind."""
-    return {"lines": Lines, "sse": Events, "document": Document}[kind](cap)
+    kinds: dict[str, type[Lines | Events | Document]] = {"lines": Lines, "sse": Events, "document": Document}
+    return kinds[kind](cap)
 
 
 # --- the careful reader -------------------------------------------------------------------------------------------
@@ -255,6 +257,6 @@ def clean(value: Any) -> Any:
         return {clean(key): clean(item) for key, item in value.items()}
     if isinstance(value, list):
         return [clean(item) for item in value]
-    if isinstance(value, float) and (value != value or value in (float("inf"), float("-inf"))):
+    if isinstance(value, float) and not isfinite(value):
         return None
     return value

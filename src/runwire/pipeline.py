@@ -21,14 +21,17 @@ from runwire.framing import CAP, Lost, Piece, framer
 from runwire.redact import Redactor
 from runwire.seams import Context, Decoder, Dialect, Exit, Output
 
+
 def runtime() -> ev.Runtime:
-    """This runwire on this machine."""
+    """What runs here: runwire, its version, the machine."""
     from os import uname  # the one fact of the platform that `sys` does not know
 
     return ev.Runtime(name="runwire", version=__version__, platform=sys.platform, arch=uname().machine)
 
 
-def started(harness: str, run_id: str, session_id: str, *, cwd: str | None = None, pid: int | None = None) -> ev.Started:
+def started(
+    harness: str, run_id: str, session_id: str, *, cwd: str | None = None, pid: int | None = None
+) -> ev.Started:
     """The first event of a run."""
     return ev.Started(
         run_id=run_id, harness=harness, session_id=session_id, cwd=cwd, pid=pid, wire=WIRE, runtime=runtime()
@@ -167,8 +170,10 @@ def faulty(reading: Reading, end: Exit) -> Exit:
 def decode(events: Sequence[Event]) -> None:
     """Decode payload strings that are still JSON, in place: what a program sees is `str`."""
     for event in events:
-        if type(event) is ev.ToolEnd and isinstance(event.output, msgspec.Raw):
-            force_setattr(event, "output", msgspec.json.decode(event.output))
+        if type(event) is ev.ToolEnd:
+            output: Any = event.output
+            if isinstance(output, msgspec.Raw):
+                force_setattr(event, "output", msgspec.json.decode(output))
 
 
 def _decoder(dialect: Dialect, context: Context) -> Decoder:

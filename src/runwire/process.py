@@ -1,11 +1,11 @@
 """The only module that starts a child process. The child never outlives its run.
 
-A child gets a session and a process group of its own, a scrubbed environment, and a closed stdin unless it is written to.
-Its end is the end of the whole group: TERM, a grace period, KILL, and what left the group but descends from the child goes
-with it (Linux). A guard, a tiny shell that waits on a pipe, does the same when runwire itself is killed.
+A child gets a session and a process group of its own, a scrubbed environment, and a closed stdin unless it is written
+to. Its end is the end of the whole group: TERM, a grace period, KILL, and what left the group but descends from the
+child goes with it (Linux). A guard, a tiny shell that waits on a pipe, does the same when runwire itself is killed.
 
-`spawn` is synchronous and imports nothing heavy, so that the agent starts up while runwire still loads the rest. The leader
-stays a zombie until its group is gone: so the group id cannot be used again by another program meanwhile.
+`spawn` is synchronous and imports nothing heavy, so that the agent starts up while runwire still loads the rest. The
+leader stays a zombie until its group is gone: so the group id cannot be used again by another program meanwhile.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def spawn(launch: Launch, cwd: str) -> Child:
 
 
 class Child:
-    """A running program. `stdout` and `stderr` are file descriptors that never block; `to_write` is meant for its stdin."""
+    """A running program. `stdout` and `stderr` never block; `to_write` is meant for its stdin."""
 
     def __init__(self, popen: subprocess.Popen[bytes], to_write: bytes | None) -> None:
         self._popen = popen
@@ -104,7 +104,7 @@ class Child:
         try:
             descriptor = os.pidfd_open(self.pid)
         except (AttributeError, OSError):
-            _in_thread(lambda: self._popen.wait(), lambda: loop.call_soon_threadsafe(tell))
+            _in_thread(self._popen.wait, lambda: loop.call_soon_threadsafe(tell))
             return future
 
         def ready() -> None:
@@ -215,7 +215,10 @@ def _processes() -> dict[int, _Process] | None:
     found = {}
     for name in os.listdir("/proc"):
         if name.isdigit():
-            with contextlib.suppress(OSError, ValueError), open(f"/proc/{name}/stat", encoding="utf-8", errors="replace") as f:
+            with (
+                contextlib.suppress(OSError, ValueError),
+                open(f"/proc/{name}/stat", encoding="utf-8", errors="replace") as f,
+            ):
                 found[int(name)] = _Process(int(name), f.read())
     return found
 
@@ -278,7 +281,12 @@ def program(name: str, env: Mapping[str, str]) -> Program:
         return Program(None, None)
     try:
         done = subprocess.run(
-            [path, "--version"], env=environment(env), stdin=subprocess.DEVNULL, capture_output=True, timeout=20, check=False
+            [path, "--version"],
+            env=environment(env),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=20,
+            check=False,
         )
     except (OSError, subprocess.TimeoutExpired):
         return Program(path, None)

@@ -4,8 +4,8 @@ A decoder is pure and total: it never raises and never drops. It is fed whole re
 business of `framing`. The shell owns clocks and file descriptors, the contract owns the law of a run.
 
 `find("dialects", "claude")` imports `runwire.dialects.claude` and takes its `DIALECT`: the module name is the registry
-key. A name with a variant (`claude-json`, `pi-rpc`) goes to the module of the longest matching name, which gets the rest.
-Third parties use an entry point in the group `runwire.dialects`, `runwire.harnesses` or `runwire.sinks`.
+key. A name with a variant (`claude-json`, `pi-rpc`) goes to the module of the longest matching name, which gets the
+rest. Third parties use an entry point in the group `runwire.dialects`, `runwire.harnesses` or `runwire.sinks`.
 """
 
 from __future__ import annotations
@@ -139,10 +139,10 @@ class Dialect:
     """One wire format, for reading, writing or both.
 
     `terminal`: a record ends a run, or only the exit of the program does. `turns`: the wire shows where a round trip to
-    the model ends, or the contract infers it. `omits`: the kinds that the encoder leaves out (the loss report).
-    `sniff` rates the first bytes of a file from 0 (not ours) to 100 (certainly ours). `raw`: the encoder takes payload
-    strings that are still `msgspec.Raw`. `adopts`: the decoder gives stamped events of our own vocabulary. `about` is one
-    line for the list of wires.
+    the model ends, or the contract infers it. `omits`: the kinds that the encoder leaves out (the loss report). `sniff`
+    rates the first bytes of a file from 0 (not ours) to 100 (certainly ours). `raw`: the encoder takes payload strings
+    that are still `msgspec.Raw`. `adopts`: the decoder gives stamped events of our own vocabulary. `about` is one line
+    for the list of wires.
     """
 
     name: str
@@ -175,10 +175,10 @@ class Redactor(Protocol):
 
 @dataclass(frozen=True)
 class Job:
-    """What a run is asked to do, in neutral words; each harness maps it onto its own flags. `env` is the whole environment.
+    """What a run is asked to do, in neutral words; each harness maps it onto its own flags.
 
-    `approve` is the ladder read < ask < edit < full. `command` stands in the place of the program. `max_cost` is in US
-    dollars. `resume` is the agent's own session id.
+    `env` is the whole environment. `approve` is the ladder read < ask < edit < full. `command` stands in the place of
+    the program. `max_cost` is in US dollars. `resume` is the agent's own session id.
     """
 
     prompt: str

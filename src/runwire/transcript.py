@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec import UNSET
 
 from runwire import events as ev
-from runwire.events import Event
+
+if TYPE_CHECKING:
+    from runwire.events import Event
 
 
 @dataclass
@@ -72,6 +74,8 @@ class Transcript:
                 self.plan = event.entries
             case ev.Result():
                 self.result = event
+            case _:
+                pass
 
     def _message(self, message_id: str, parent: str | None) -> Said:
         said = self._messages.get(message_id)

@@ -25,7 +25,9 @@ def main(argv: list[str]) -> int:
     parser = Parser(prog="runwire convert", description=__doc__, epilog=_EPILOG)
     parser.add_argument("file", nargs="?", default="-", metavar="FILE", help="the recording; - or nothing: stdin")
     parser.add_argument("--from", dest="source", default="auto", metavar="WIRE", help="its wire (default: auto)")
-    parser.add_argument("--to", dest="target", default="runwire", metavar="WIRE", help="the wire to write (default: runwire)")
+    parser.add_argument(
+        "--to", dest="target", default="runwire", metavar="WIRE", help="the wire to write (default: runwire)"
+    )
     parser.add_argument("--exit-code", type=int, metavar="N", help="how the program ended; negative: by that signal")
     parser.add_argument("--stderr", metavar="FILE", help="what the program wrote to stderr")
     parser.add_argument("--sent", metavar="FILE", help="what the client wrote to the program (two-way wires)")
@@ -61,7 +63,7 @@ def _open(name: str) -> BinaryIO:
     if name == "-":
         return os.fdopen(os.dup(0), "rb", buffering=0)
     try:
-        return open(name, "rb", buffering=0)  # noqa: SIM115 - the caller's `with` closes it
+        return open(name, "rb", buffering=0)
     except OSError as error:
         raise UsageError(f"cannot read {name}: {error.strerror}") from None
 

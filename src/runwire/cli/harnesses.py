@@ -21,12 +21,19 @@ def main(argv: list[str]) -> int:
     found = [harness(name) for name in args.name or names("harnesses")]
     env = dict(os.environ)
     with ThreadPoolExecutor(max(1, len(found))) as pool:
-        states = list(pool.map(lambda one: one.probe(env) if one.probe else Readiness(True, True), found))
+        states = list(
+            pool.map(lambda one: one.probe(env) if one.probe else Readiness(installed=True, ready=True), found)
+        )
     if args.json:
         import msgspec
 
         rows = [
-            {"name": one.name, "about": one.about, **msgspec.to_builtins(state), "capabilities": sorted(one.capabilities)}
+            {
+                "name": one.name,
+                "about": one.about,
+                **msgspec.to_builtins(state),
+                "capabilities": sorted(one.capabilities),
+            }
             for one, state in zip(found, states, strict=True)
         ]
         sys.stdout.buffer.write(msgspec.json.format(msgspec.json.encode(rows), indent=2) + b"\n")

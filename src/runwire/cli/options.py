@@ -21,7 +21,7 @@ class Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         """Say what is wrong and what may be meant; exit 2."""
         if "unrecognized arguments" in message:
-            flag = message.split(": ", 1)[1].split()[0].split("=")[0]
+            flag = message.split(": ", 1)[1].split(maxsplit=1)[0].split("=", maxsplit=1)[0]
             near = get_close_matches(flag, self._option_string_actions, n=1, cutoff=0.5)
             message = f"unknown option {flag}" + (f"; did you mean {near[0]}?" if near else "")
         sys.stderr.write(f"{self.prog}: {message}\n{self.prog} --help tells what there is\n")

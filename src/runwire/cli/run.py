@@ -31,12 +31,24 @@ def parser() -> Parser:
     found = Parser(prog="runwire run", description=__doc__, epilog=_EPILOG)
     add = found.add_argument
     add("prompt", nargs="?", metavar="PROMPT", help="what the agent shall do; - reads it from stdin")
-    add("-p", "--print", dest="printed", nargs="?", const="", metavar="PROMPT", help="the same, as other agents have it")
-    add("--harness", default="claude", metavar="NAME", help="which agent (default: claude); `runwire harnesses` lists them")
+    add(
+        "-p", "--print", dest="printed", nargs="?", const="", metavar="PROMPT", help="the same, as other agents have it"
+    )
+    add(
+        "--harness",
+        default="claude",
+        metavar="NAME",
+        help="which agent (default: claude); `runwire harnesses` lists them",
+    )
     add("--command", metavar="CMD", help="start CMD instead of the harness's program; the harness's arguments follow")
     add("--model", "-m", metavar="MODEL", help="the model, in the agent's own words")
     add("--cwd", default=".", metavar="DIR", help="where the agent works (default: here)")
-    add("--approve", choices=["read", "ask", "edit", "full"], default="ask", help="what it may do (default: ask; unattended that denies)")
+    add(
+        "--approve",
+        choices=["read", "ask", "edit", "full"],
+        default="ask",
+        help="what it may do (default: ask; unattended that denies)",
+    )
     add("--max-turns", type=int, metavar="N", help="at most N round trips to the model, where the agent can be told")
     add("--max-cost", type=float, metavar="USD", help="at most this cost, where the agent can be told")
     add("--effort", metavar="LEVEL", help="reasoning effort, in the agent's own words")
@@ -44,7 +56,13 @@ def parser() -> Parser:
     add("--resume-native", metavar="ID", help="go on with this session of the agent itself")
     add("--timeout", type=float, metavar="S", help="end the run after S seconds")
     add("--idle-timeout", type=float, metavar="S", help="end it after S seconds without progress of the agent")
-    add("--settle", type=float, default=300, metavar="MS", help="wait so long for late output after the end (default: 300)")
+    add(
+        "--settle",
+        type=float,
+        default=300,
+        metavar="MS",
+        help="wait so long for late output after the end (default: 300)",
+    )
     _output_options(found)
     return found
 
@@ -134,7 +152,7 @@ def _wire(args: argparse.Namespace) -> str:
 
 
 def _check_wire(wire: str) -> None:
-    """Before anything is started: does the wire exist, can it be written, does it know its options?"""
+    """Before anything is started: the wire exists, can be written and knows its options."""
     if wire in {"runwire", "text", "text,stream=1"}:
         return
     from runwire.seams import dialect, parse_wire
@@ -180,7 +198,7 @@ def _prompt(args: argparse.Namespace) -> str:
     given = [text for text in (args.prompt, args.printed) if text]
     if len(given) > 1:
         raise UsageError("two prompts were given; quote the prompt so that it is one argument")
-    prompt = given[0] if given else None
+    prompt: str | None = given[0] if given else None
     if prompt == "-" or (prompt is None and not sys.stdin.isatty()):
         prompt = sys.stdin.buffer.read().decode("utf-8", "replace")
     if not prompt or not prompt.strip():

@@ -51,4 +51,5 @@ def remark(event: ev.Event) -> str:
             return f"… retry {event.attempt}: {event.reason}"
         case ev.Diagnostic() | ev.Activity():
             return f"· {event.message}"
-    return ""
+        case _:
+            return ""

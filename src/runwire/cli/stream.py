@@ -1,7 +1,8 @@
 """Events of a run to stdout, as they come: one write for each block that was read, never an unflushed event.
 
-stdout applies back-pressure. A small write goes out at once when the pipe has room, anything else in a thread, so that a
-reader who is slow never keeps a signal from being heard. A reader who leaves ends the run quietly (`--on-close stop`).
+stdout applies back-pressure. A small write goes out at once when the pipe has room, anything else in a thread, so that
+a reader who is slow never keeps a signal from being heard. A reader who leaves ends the run quietly (`--on-close
+stop`).
 """
 
 from __future__ import annotations
@@ -52,9 +53,7 @@ class Signals:
 class Stream:
     """One run to stdout."""
 
-    def __init__(
-        self, plan: Plan, wire: str, signals: Signals, *, verbose: bool, quiet: bool, go_on: bool
-    ) -> None:
+    def __init__(self, plan: Plan, wire: str, signals: Signals, *, verbose: bool, quiet: bool, go_on: bool) -> None:
         name, options = parse_wire(wire)
         found = dialect(name)[0]
         assert found.encoder is not None  # noqa: S101 - the command has checked it

@@ -1,10 +1,10 @@
 """Codex, `codex exec --json`, to events.
 
 Facts this rests on (SDK types 0.163.0, recordings of 0.171.0): texts come whole, without deltas; `usage` of
-`turn.completed` is the total of the thread, so with a resumed thread this run's share is the difference to what was before,
-and unknown if that is; cached input stands inside the input, reasoning inside the output; `error` lines are not terminal
-(each reconnect prints one), only `turn.completed` and `turn.failed` are; `web_search` items have the key `id` twice;
-refused, sandboxed and unknown calls are not shown at all.
+`turn.completed` is the total of the thread, so with a resumed thread this run's share is the difference to what was
+before, and unknown if that is; cached input stands inside the input, reasoning inside the output; `error` lines are not
+terminal (each reconnect prints one), only `turn.completed` and `turn.failed` are; `web_search` items have the key `id`
+twice; refused, sandboxed and unknown calls are not shown at all.
 
 Structural, and absorbed: `turn.started`, a repeated plan, updates of an item that say nothing new.
 """
@@ -106,7 +106,9 @@ class CodexDecoder:
             return
         self._output.pop(item_id, None)
         if kind == "file_change" and start.locations and item.get("status") == "completed":
-            changed = ", ".join(f"{mapping(change).get('kind')} {mapping(change).get('path')}" for change in item["changes"])
+            changed = ", ".join(
+                f"{mapping(change).get('kind')} {mapping(change).get('path')}" for change in item["changes"]
+            )
             out.append(_end(start, item, changed))
         else:
             out.append(_end(start, item, _output(kind, item)))
@@ -124,7 +126,7 @@ class CodexDecoder:
             out.append(ev.Plan(entries=entries))
 
     def _usage(self, usage: Any, out: list[Output]) -> ev.Tokens | None:
-        """This run's share of the thread's totals; None when the thread has a history that nobody told us."""
+        """The share of this run in the thread's totals; None when the thread has a history that nobody told us."""
         if not isinstance(usage, dict):
             return None
         now = _tokens(usage)
@@ -133,9 +135,10 @@ class CodexDecoder:
         before, self._before = self._before, now
         if before is None:
             return None if self._context.resumed else now
-        return ev.Tokens(
-            **{name: max(0, (getattr(now, name) or 0) - (getattr(before, name) or 0)) for name in _FIELDS}
-        )
+        share: dict[str, Any] = {
+            name: max(0, (getattr(now, name) or 0) - (getattr(before, name) or 0)) for name in _FIELDS
+        }
+        return ev.Tokens(**share)
 
 
 _FIELDS = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens", "reasoning_tokens")
@@ -230,9 +233,7 @@ def _error(message: str) -> Output:
     found = _RETRY.match(message)
     if found is not None:
         reason = found[3] or message
-        return ev.Retry(
-            attempt=int(found[1]), max_attempts=int(found[2]), reason=f"{message}", code=code_of(reason)
-        )
+        return ev.Retry(attempt=int(found[1]), max_attempts=int(found[2]), reason=f"{message}", code=code_of(reason))
     return ev.Error(message=message, code=code_of(message) or "provider", fatal=False)
 
 

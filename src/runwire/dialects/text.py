@@ -1,17 +1,20 @@
 """Plain text: the answer and a newline.
 
-`text,stream=1` writes the answer as it comes instead: deltas of the main agent, an empty line between messages. A message
-that is discarded stays on the paper, and a line says so.
+`text,stream=1` writes the answer as it comes instead: deltas of the main agent, an empty line between messages. A
+message that is discarded stays on the paper, and a line says so.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from runwire import events as ev
 from runwire.errors import BadOption
-from runwire.events import Event
 from runwire.seams import Dialect, Options
+
+if TYPE_CHECKING:
+    from runwire.events import Event
 
 
 class TextEncoder:
@@ -20,7 +23,7 @@ class TextEncoder:
     def __init__(self, options: Options) -> None:
         unknown = set(options) - {"stream"}
         if unknown:
-            raise BadOption(f"text has no option {sorted(unknown)[0]!r}; it has: stream=1")
+            raise BadOption(f"text has no option {min(unknown)!r}; it has: stream=1")
         self._stream = options.get("stream", "0") not in {"0", "false", "no", ""}
         self._message: str | None = None
         self._written = False

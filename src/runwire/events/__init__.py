@@ -20,6 +20,7 @@ from typing import Literal, TypeAlias
 from msgspec import UNSET, Struct, UnsetType
 
 from runwire.events.parts import (
+    WIRE,
     Ask,
     By,
     Choice,
@@ -42,8 +43,16 @@ from runwire.events.parts import (
     ToolErrorCode,
     ToolKind,
     ToolStatus,
-    WIRE,
 )
+
+__all__ = [
+    "KINDS", "KIND_OF", "WIRE", "Activity", "AnyEvent", "Ask", "BackgroundOutput", "By", "CacheWarning", "Choice",
+    "Code", "Compacted", "Diagnostic", "Discard", "Edit", "Edits", "Effect", "Error", "Event", "Input", "Json",
+    "Location", "Media", "Message", "ModelChanged", "Native", "Outcome", "Part", "Permission", "PermissionOption",
+    "Plan", "PlanEntry", "Question", "Range", "Resolved", "Result", "Retry", "Runtime", "Scope", "Session",
+    "SessionInfo", "Source", "Started", "Status", "StructuredOutput", "Text", "Thinking", "Tokens", "ToolEnd",
+    "ToolErrorCode", "ToolKind", "ToolProgress", "ToolStart", "ToolStatus", "TurnDone", "Usage", "kind",
+]  # fmt: skip
 
 
 class Event(Struct, frozen=True, omit_defaults=True, kw_only=True, gc=False, tag_field="kind"):
@@ -119,7 +128,7 @@ class ToolStart(Event, tag="tool_start", frozen=True, kw_only=True):
 
     `input` is the JSON value of the arguments. `arguments` is the verbatim string of the model, omitted only when it
     equals the compact serialization of `input`; without `input` it is not valid JSON. `title` is the agent's own title,
-    else the name.
+    else the name. The marks of cuts are set by the wire that cut.
     """
 
     id: str
@@ -129,6 +138,8 @@ class ToolStart(Event, tag="tool_start", frozen=True, kw_only=True):
     input: Json | UnsetType = UNSET
     arguments: str | None = None
     locations: list[Location] | None = None
+    input_truncated: bool | None = None
+    arguments_truncated: bool | None = None
 
 
 class ToolProgress(Event, tag="tool_progress", frozen=True, kw_only=True):
@@ -146,7 +157,10 @@ class ToolProgress(Event, tag="tool_progress", frozen=True, kw_only=True):
 
 
 class ToolEnd(Event, tag="tool_end", frozen=True, kw_only=True):
-    """Closes the call. `output` is what the model was shown, `raw_output` the tool's own structured result."""
+    """Closes the call. `output` is what the model was shown, `raw_output` the tool's own structured result.
+
+    The marks of cuts are set by the wire that cut; `output_bytes` and `output_chars` are the size of the whole.
+    """
 
     id: str
     name: str
@@ -159,6 +173,10 @@ class ToolEnd(Event, tag="tool_end", frozen=True, kw_only=True):
     exit_code: int | None = None
     error_code: ToolErrorCode | None = None
     error_message: str | None = None
+    output_truncated: bool | None = None
+    output_bytes: int | None = None
+    output_chars: int | None = None
+    raw_output_truncated: bool | None = None
 
 
 class Edits(Event, tag="edits", frozen=True, kw_only=True):

@@ -7,8 +7,10 @@ for them, as recorded.
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
 
-from runwire.events import Code
+if TYPE_CHECKING:
+    from runwire.events import Code
 
 _WORDS: dict[str, Code] = {
     "authentication_failed": "auth",
@@ -49,18 +51,18 @@ _STATUSES: dict[int, Code] = {
     504: "timeout",
     529: "overloaded",
 }
-_SAYINGS: tuple[tuple[re.Pattern[str], Code], ...] = tuple(
-    (re.compile(pattern, re.IGNORECASE), code)
-    for pattern, code in (
-        (r"prompt is too long|context (?:window|length)|maximum context|input exceeds|ran out of room", "context_overflow"),
-        (r"connection ?refused|unable to connect|connection failed|ECONNREFUSED|ENOTFOUND|error sending request|dns", "network"),
-        (r"content filter|content_filter|safety (?:system|classifier)", "content_filter"),
-        (r"model .{0,80}(?:not found|does not exist|may not exist)|issue with the selected model", "model_not_found"),
-        (r"overloaded", "overloaded"),
-        (r"rate limit|too many requests", "rate_limit"),
-        (r"incorrect api key|invalid api key|unauthorized|not logged in|/login", "auth"),
-    )
-)  # fmt: skip
+_TOO_LONG = r"prompt is too long|context (?:window|length)|maximum context|input exceeds|ran out of room"
+_UNREACHED = r"connection ?refused|unable to connect|connection failed|ECONNREFUSED|ENOTFOUND|error sending request|dns"
+_PATTERNS: tuple[tuple[str, Code], ...] = (
+    (_TOO_LONG, "context_overflow"),
+    (_UNREACHED, "network"),
+    (r"content filter|content_filter|safety (?:system|classifier)", "content_filter"),
+    (r"model .{0,80}(?:not found|does not exist|may not exist)|issue with the selected model", "model_not_found"),
+    (r"overloaded", "overloaded"),
+    (r"rate limit|too many requests", "rate_limit"),
+    (r"incorrect api key|invalid api key|unauthorized|not logged in|/login", "auth"),
+)
+_SAYINGS = tuple((re.compile(pattern, re.IGNORECASE), code) for pattern, code in _PATTERNS)
 _STATUS = re.compile(r"(?:status(?: code)?:?|HTTP|API Error:?|error:?) *\(?([45]\d\d)\b", re.IGNORECASE)
 
 

@@ -1,8 +1,8 @@
 """Claude Code (`claude -p`), from npm `@anthropic-ai/claude-code`.
 
-Facts: `--output-format stream-json` with `-p` needs `--verbose`; the prompt may come on stdin, which keeps it out of the
-process list; as root the program refuses to skip permissions; without a terminal a tool that would need leave is denied.
-The ladder: read = plan mode, ask = default mode (unattended: denied with a reason), edit = acceptEdits, full =
+Facts: `--output-format stream-json` with `-p` needs `--verbose`; the prompt may come on stdin, which keeps it out of
+the process list; as root the program refuses to skip permissions; without a terminal a tool that would need leave is
+denied. The ladder: read = plan mode, ask = default mode (unattended: denied with a reason), edit = acceptEdits, full =
 bypassPermissions. Proved with 2.1.197 and 2.1.332.
 """
 
@@ -17,7 +17,14 @@ _MODES = {"read": "plan", "ask": "default", "edit": "acceptEdits", "full": "bypa
 
 def launch(job: Job) -> Launch:
     """`claude -p`, the prompt on its stdin."""
-    argv = [*(job.command or ("claude",)), "-p", "--output-format", "stream-json", "--verbose", "--include-partial-messages"]
+    argv = [
+        *(job.command or ("claude",)),
+        "-p",
+        "--output-format",
+        "stream-json",
+        "--verbose",
+        "--include-partial-messages",
+    ]
     argv += ["--permission-mode", _MODES[job.approve]]
     if job.model:
         argv += ["--model", job.model]
@@ -55,7 +62,19 @@ def probe(env: dict[str, str]) -> Readiness:
 HARNESS = Harness(
     name="claude",
     capabilities=frozenset(
-        {"deltas", "thinking", "tools", "usage", "cost", "resume", "max_turns", "max_cost", "schema", "subagents", "model"}
+        {
+            "deltas",
+            "thinking",
+            "tools",
+            "usage",
+            "cost",
+            "resume",
+            "max_turns",
+            "max_cost",
+            "schema",
+            "subagents",
+            "model",
+        }
     ),
     launch=launch,
     probe=probe,

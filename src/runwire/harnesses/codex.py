@@ -1,8 +1,8 @@
 """Codex (`codex exec --json`), from npm `@openai/codex`.
 
-Facts: `codex exec` reads a piped stdin to its end as extra context, so it gets none; with `-` it reads the prompt there,
-which serves for prompts that are too long for an argument; `exec` never asks, it declines what its policy does not allow.
-The ladder: read and ask = sandbox read-only, edit = workspace-write, full = no sandbox. Proved with 0.171.0.
+Facts: `codex exec` reads a piped stdin to its end as extra context, so it gets none; with `-` it reads the prompt
+there, which serves for prompts that are too long for an argument; `exec` never asks, it declines what its policy does
+not allow. The ladder: read and ask = sandbox read-only, edit = workspace-write, full = no sandbox. Proved with 0.171.0.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """A scripted agent: it needs nothing installed and thinks nothing. It plays the same script every time.
 
-Its tools are real: it runs the tests of the project, reads and repairs a file, runs the tests again. So the whole pipeline
-can be seen at work without a model. Everything it says is labelled as scripted.
+Its tools are real: it runs the tests of the project, reads and repairs a file, runs the tests again. So the whole
+pipeline can be seen at work without a model. Everything it says is labelled as scripted.
 """
 
 from __future__ import annotations

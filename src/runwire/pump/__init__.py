@@ -3,9 +3,9 @@
     async with Run(plan) as run:
         async for batch in run.batches(): ...
 
-The pump alone has a clock and a file descriptor. One task reads the session, one loop decides: what came in, what is due
-(settling, time-outs, the redactor's tail), what the caller wants. Whatever happens, the stream ends in one `result`, and
-leaving the block leaves no child.
+The pump alone has a clock and a file descriptor. One task reads the session, one loop decides: what came in, what is
+due (settling, time-outs, the redactor's tail), what the caller wants. Whatever happens, the stream ends in one
+`result`, and leaving the block leaves no child.
 """
 
 from __future__ import annotations
@@ -15,18 +15,21 @@ import time
 from collections import deque
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field, replace
-from types import TracebackType
-from typing import Literal, Self
+from typing import TYPE_CHECKING, Literal, Self
 
 from runwire import events as ev
 from runwire.errors import NotReady
-from runwire.events import Event
 from runwire.pipeline import Lawful, Reading, contract_of, started
 from runwire.process import Child, spawn
 from runwire.pump.child import ChildSession
 from runwire.pump.outlets import Outlet
 from runwire.redact import Redactor
 from runwire.seams import Command, Context, Dialect, Exit, Harness, Job, Launch, Output, Session, Sink, dialect
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+    from runwire.events import Event
 
 PATIENCE = 5.0
 """Seconds that a program has to go by itself after its result."""

@@ -1,8 +1,8 @@
 """A session made of a child process: its bytes in, its decoder's outputs out.
 
 Both pipes are drained always. Of stderr the last 64 KiB are kept. stdout is read in blocks and paused while the pump is
-behind, which is the back-pressure of a run. When the program has exited but a grandchild keeps the pipe open, the session
-ends after a settling time without output.
+behind, which is the back-pressure of a run. When the program has exited but a grandchild keeps the pipe open, the
+session ends after a settling time without output.
 """
 
 from __future__ import annotations
@@ -11,10 +11,13 @@ import asyncio
 import os
 from collections import deque
 from collections.abc import AsyncIterator
+from typing import TYPE_CHECKING
 
 from runwire.pipeline import Reading, faulty
-from runwire.process import Child
 from runwire.seams import Command, Exit, Output, Send
+
+if TYPE_CHECKING:
+    from runwire.process import Child
 
 BLOCK = 1 << 18
 TAIL = 65536

@@ -8,9 +8,11 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
-from runwire.events import Event
-from runwire.seams import Sink
+if TYPE_CHECKING:
+    from runwire.events import Event
+    from runwire.seams import Sink
 
 BUDGET = 100_000
 """Events that may wait for one sink."""

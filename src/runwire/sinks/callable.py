@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
 from inspect import isawaitable
+from typing import TYPE_CHECKING
 
 from runwire.errors import UsageError
-from runwire.events import Event
 from runwire.seams import SinkKind
+
+if TYPE_CHECKING:
+    from runwire.events import Event
 
 
 class CallableSink:

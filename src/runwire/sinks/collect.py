@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from runwire.events import Event
 from runwire.seams import SinkKind
+
+if TYPE_CHECKING:
+    from runwire.events import Event
 
 
 class Collect:

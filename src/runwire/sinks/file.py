@@ -1,13 +1,19 @@
-"""A file in any wire: `file:PATH` (runwire's own) or `file:PATH:WIRE`. Each batch is one write, flushed as it happens."""
+"""A file in any wire: `file:PATH` (runwire's own) or `file:PATH:WIRE`.
+
+Each batch is one write, flushed as it happens.
+"""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from runwire.errors import UnknownName, UsageError
-from runwire.events import Event
 from runwire.seams import Encoder, SinkKind, dialect, parse_wire
+
+if TYPE_CHECKING:
+    from runwire.events import Event
 
 
 class FileSink:

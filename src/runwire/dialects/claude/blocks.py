@@ -9,18 +9,21 @@ with `Exit code N`.
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec import UNSET, Raw, UnsetType
 from msgspec import json as mjson
 from msgspec.structs import replace
 
 from runwire import events as ev
-from runwire.dialects.claude.records import Block, Tokens
 from runwire.formats.jsonl import mapping, plain, sequence, string
 from runwire.formats.toolkinds import locations, tool_kind
 
+if TYPE_CHECKING:
+    from runwire.dialects.claude.records import Block, Tokens
+
 _EXIT = re.compile(r"Exit code (\d{1,3})\b")
+_QUOTE = ord('"')
 _PLAN = {"pending", "in_progress", "completed", "cancelled"}
 
 
@@ -48,7 +51,10 @@ class Arguments:
 
 
 def call(block: Block, written: str, parent: str | None) -> list[ev.Event]:
-    """A tool call; a plan tool gives the plan too. `written` is the verbatim string of the model, if it was streamed."""
+    """A tool call; a plan tool gives the plan too.
+
+    `written` is the verbatim string of the model, if it was streamed.
+    """
     name, value = block.name or "tool", block.input
     arguments: str | None = written or None
     unparsed = value.get("__unparsedToolInput") if isinstance(value, dict) else None
@@ -139,8 +145,7 @@ def _content(raw: Raw | UnsetType) -> tuple[Any, list[ev.Media] | None]:
     """The output for the model as one text, and what is no text in it. A plain string stays encoded."""
     if isinstance(raw, UnsetType):
         return None, None
-    view = memoryview(raw)
-    if view[:1] == b'"':
+    if memoryview(raw)[0] == _QUOTE:
         return raw, None
     value = plain(bytes(raw))
     if not isinstance(value, list):
@@ -152,7 +157,11 @@ def _content(raw: Raw | UnsetType) -> tuple[Any, list[ev.Media] | None]:
             texts.append(string(part.get("text")))
         elif kind in {"image", "document"} and source.get("type") == "base64":
             data = string(source.get("data"))
-            media.append(ev.Media(mime=string(source.get("media_type")), bytes=len(data) * 3 // 4 - data[-2:].count("="), data=data))
+            media.append(
+                ev.Media(
+                    mime=string(source.get("media_type")), bytes=len(data) * 3 // 4 - data[-2:].count("="), data=data
+                )
+            )
         else:
             texts.append(mjson.encode(part).decode())
     return "\n".join(texts), media or None
@@ -164,6 +173,6 @@ def _text(output: Any) -> Any:
 
 def _structured(raw: Raw | UnsetType) -> Any:
     """The tool's own result; a mere string repeats the output and is left out."""
-    if isinstance(raw, UnsetType) or memoryview(raw)[:1] not in (b"{", b"["):
+    if isinstance(raw, UnsetType) or memoryview(raw)[0] not in b"{[":
         return UNSET
     return plain(bytes(raw))

@@ -6,7 +6,7 @@ A recording without what was sent still shows the end of a request in what follo
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Raw, UnsetType
 from msgspec import json as mjson
@@ -14,7 +14,9 @@ from msgspec import json as mjson
 from runwire import events as ev
 from runwire.formats.jsonl import careful, mapping, native, plain, sequence, string
 from runwire.framing import Record
-from runwire.seams import Command, Output
+
+if TYPE_CHECKING:
+    from runwire.seams import Command, Output
 
 _OPTIONS = [
     ev.PermissionOption(id="allow", label="Allow", effect="allow_once"),

@@ -2,13 +2,14 @@
 
 Facts this rests on (recorded from 2.1.197 and 2.1.332):
 
-- One API message comes as one `assistant` line for each content block, all with the same `message.id`; the usage on them
-  is that of `message_start` and not final, so it counts once a message and only where no better figure exists.
-- With partial messages the raw API events come as `stream_event` lines, and the `assistant` line repeats each block before
-  its `content_block_stop`. The whole block is the authority; the contract reconciles it with the deltas.
+- One API message comes as one `assistant` line for each content block, all with the same `message.id`; the usage on
+  them is that of `message_start` and not final, so it counts once a message and only where no better figure exists.
+- With partial messages the raw API events come as `stream_event` lines, and the `assistant` line repeats each block
+  before its `content_block_stop`. The whole block is the authority; the contract reconciles it with the deltas.
 - A tool result can come before the message that called it has ended.
 - A dead attempt is marked by `abandoned_blocks` on a made-up `message_stop`.
-- Lines with `parent_tool_use_id` belong to a sub-agent. Messages of the model `<synthetic>` are the program's own words.
+- Lines with `parent_tool_use_id` belong to a sub-agent. Messages of the model `<synthetic>` are the program's own
+  words.
 
 Structural, and absorbed: block starts and stops, pings, signatures, redacted thinking, thinking token estimates, status
 `requesting`, heartbeats, successful control responses, the prompt of a sub-agent (its call holds it).
@@ -18,43 +19,26 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from json import loads
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec import UNSET
 
 from runwire import events as ev
 from runwire.dialects.claude import blocks
 from runwire.dialects.claude.control import Control
-from runwire.dialects.claude.records import HOT, LINES, Block, Delta, Line, Message, StreamEvent, Tokens, repaired
+from runwire.dialects.claude.records import HOT, LINES, Block, Delta, Line, Message, StreamEvent, repaired
+from runwire.dialects.claude.speaker import Speaker
 from runwire.dialects.claude.system import System
 from runwire.dialects.claude.verdict import Verdicts
 from runwire.formats.clock import milliseconds
 from runwire.formats.codes import code_of
-from runwire.formats.jsonl import Junk, careful, junk, lines, mapping, native, plain, retyped, string, typed
-from runwire.seams import Context, Output
+from runwire.formats.jsonl import careful, junk, lines, mapping, native, plain, retyped, string, typed
+from runwire.framing import Junk
+
+if TYPE_CHECKING:
+    from runwire.seams import Context, Output
 
 SYNTHETIC = "<synthetic>"
-
-
-class Speaker:
-    """The main agent or a sub-agent: the message it is at, and what of it was shown."""
-
-    __slots__ = ("calls", "id", "parts", "stop_reason", "streamed", "thought", "usage")
-
-    def __init__(self) -> None:
-        self.id = ""
-        self.streamed = False
-        self.usage: Tokens | None = None
-        self.stop_reason: str | None = None
-        self.thought: list[str] = []
-        self.calls: set[str] = set()
-        self.parts: dict[int | None, blocks.Arguments] = {}
-
-    def begin(self, message_id: str, *, streamed: bool) -> None:
-        """Go on to another message."""
-        self.id, self.streamed = message_id, streamed
-        self.usage = self.stop_reason = None
-        self.thought, self.calls, self.parts = [], set(), {}
 
 
 class ClaudeDecoder:
@@ -171,9 +155,7 @@ class ClaudeDecoder:
 
     # --- messages -------------------------------------------------------------------------------------------------
 
-    def _assistant(
-        self, line: Line, message: Message, index: int, raws: Sequence[Any], out: list[Output]
-    ) -> None:
+    def _assistant(self, line: Line, message: Message, index: int, raws: Sequence[Any], out: list[Output]) -> None:
         parent = line.parent_tool_use_id
         if message.model == SYNTHETIC:
             self._own_words(message, mapping(_value(raws[index])), out)
@@ -249,9 +231,7 @@ class ClaudeDecoder:
             child.id = ""
         out.append(end)
 
-    def _said(
-        self, block: Block, index: int, value: dict[str, Any], parent: str | None, out: list[Output]
-    ) -> None:
+    def _said(self, block: Block, index: int, value: dict[str, Any], parent: str | None, out: list[Output]) -> None:
         """Text in a user line: a replayed prompt, or words that the program put into the user's mouth."""
         if block.type not in {"text", "image", "document"}:
             out.append(native("claude", _nth(value, index), parent))
@@ -359,9 +339,7 @@ class ClaudeDecoder:
 
     @staticmethod
     def _turn(parent: str | None, speaker: Speaker, out: list[Output]) -> None:
-        out.append(
-            ev.TurnDone(turn=0, tool_calls=len(speaker.calls), stop_reason=speaker.stop_reason, parent=parent)
-        )
+        out.append(ev.TurnDone(turn=0, tool_calls=len(speaker.calls), stop_reason=speaker.stop_reason, parent=parent))
 
 
 class _Raws(Sequence[bytes]):
@@ -413,4 +391,3 @@ def _date(out: list[Output], first: int, line: Line) -> None:
     for output in out[first:]:
         if isinstance(output, ev.Event):
             force_setattr(output, "ts", at)
-

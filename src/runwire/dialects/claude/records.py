@@ -107,5 +107,7 @@ def repaired(value: dict[str, Any]) -> tuple[dict[str, Any], list[Any]]:
             else:
                 kept.append(block)
         message["content"] = kept
-    slim = {key: value[key] for key in ("type", "parent_tool_use_id", "tool_use_result", "tool_result_meta") if key in value}
+    slim: dict[str, Any] = {
+        key: value[key] for key in ("type", "parent_tool_use_id", "tool_use_result", "tool_result_meta") if key in value
+    }
     return {**slim, "message": message}, odd

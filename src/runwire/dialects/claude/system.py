@@ -5,13 +5,15 @@ Source: SDK types 0.3.332 and recordings of 2.1.197 and 2.1.332. A subtype that 
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from runwire import events as ev
-from runwire.dialects.claude.verdict import Verdicts
 from runwire.formats.codes import code_of
 from runwire.formats.jsonl import integer, native, sequence, string
-from runwire.seams import Output
+
+if TYPE_CHECKING:
+    from runwire.dialects.claude.verdict import Verdicts
+    from runwire.seams import Output
 
 _STRUCTURAL = {"thinking_tokens", "task_started", "task_updated", "control_request_progress"}
 
@@ -53,18 +55,25 @@ class System:
                 self.denied.add(string(value.get("tool_use_id")))
             case "background_tasks_changed":
                 self.pending = bool(sequence(value.get("tasks")))
-            case "task_progress":
-                event = ev.Activity(message=string(value.get("description")))
-            case "task_notification":
-                event = ev.Activity(message=string(value.get("summary")) or string(value.get("status")))
+            case "task_progress" | "task_notification" | "notification":
+                event = ev.Activity(message=_news(value))
             case "informational" | "local_command_output":
                 event = ev.Diagnostic(source="stdout", message=string(value.get("content")))
-            case "notification":
-                event = ev.Activity(message=string(value.get("text")))
             case _:
                 event = None if subtype in _STRUCTURAL else native("claude", value, parent)
         if event is not None:
             out.append(event)
+
+
+def _news(value: dict[str, Any]) -> str:
+    """The one line of a task's progress (`description`), its end (`summary`, `status`) or a notification (`text`)."""
+    match value["subtype"]:
+        case "task_progress":
+            return string(value.get("description"))
+        case "task_notification":
+            return string(value.get("summary")) or string(value.get("status"))
+        case _:
+            return string(value.get("text"))
 
 
 def _session(value: dict[str, Any]) -> ev.Session:

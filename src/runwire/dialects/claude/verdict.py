@@ -1,8 +1,8 @@
 """The `result` record of Claude Code: its verdict, and this prompt's share of running totals.
 
 Facts: `subtype` says `success` for API errors too, only `is_error` tells; `usage` is this turn's and the main agent's,
-`total_cost_usd` and `modelUsage` are totals of the process with sub-agents and compaction; a result after an interrupt may
-lack `result`; a second, empty result can follow a good one; one process can give many results.
+`total_cost_usd` and `modelUsage` are totals of the process with sub-agents and compaction; a result after an interrupt
+may lack `result`; a second, empty result can follow a good one; one process can give many results.
 """
 
 from __future__ import annotations
@@ -114,10 +114,12 @@ class Verdicts:
         usage = value.get("modelUsage")
         if not isinstance(usage, dict) or not usage:
             return None
-        now = {
+        now: dict[str, Any] = {
             name: sum(integer(mapping(model).get(key)) or 0 for model in usage.values())
             for key, name in _MODEL_USAGE.items()
         }
-        share = {name: max(0, count - (getattr(self._models, name) or 0)) for name, count in now.items()}
+        share: dict[str, Any] = {
+            name: max(0, count - (getattr(self._models, name) or 0)) for name, count in now.items()
+        }
         self._models = Counts(**now)
         return Counts(**share)
