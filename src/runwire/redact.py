@@ -23,6 +23,7 @@ from msgspec.structs import fields, replace
 
 from runwire import events as ev
 from runwire.events import Event
+from runwire.events.parts import Part
 from runwire.seams import Output, Verdict
 
 MASK = "[redacted]"
@@ -213,24 +214,32 @@ class Redactor:
     # --- whole events ---------------------------------------------------------------------------------------------
 
     def _is_tainted(self, value: Any) -> bool:
-        """Whether there is a secret anywhere in a JSON value or a part of an event."""
-        kind = type(value)
+        """Whether there is a secret anywhere in a JSON value or a part of an event.
+
+        Loops where `any` would do: each generator costs more than the search in a short string.
+        """
+        kind, shortest = type(value), self._shortest
         if kind is str:
-            if len(value) < self._shortest:
-                return False
-            if self._shapes:
-                return cast("re.Pattern[str]", self._whole).search(value) is not None
-            for literal in self._literals:  # noqa: SIM110 - `any` makes a generator: three times the cost
-                if literal in value:
-                    return True
-            return False
+            return len(value) >= shortest and self._has(value)
         if kind is dict:
-            return any(self._is_tainted(key) or self._is_tainted(item) for key, item in value.items())
-        if kind is list:
-            return any(self._is_tainted(item) for item in value)
-        if isinstance(value, ev.Part):
-            return any(self._is_tainted(getattr(value, name)) for name in value.__struct_fields__)
+            for key, item in value.items():
+                if (len(key) >= shortest and self._has(key)) or self._is_tainted(item):
+                    return True
+        elif kind is list:
+            for item in value:
+                if self._is_tainted(item):
+                    return True
+        elif isinstance(value, Part):
+            for name in value.__struct_fields__:
+                if self._is_tainted(getattr(value, name)):
+                    return True
         return False
+
+    def _has(self, text: str) -> bool:
+        for literal in self._literals:
+            if literal in text:
+                return True
+        return self._shapes and cast("re.Pattern[str]", self._whole).search(text) is not None
 
     def _cleaned(self, value: Any) -> Any:
         if isinstance(value, str):
@@ -239,7 +248,7 @@ class Redactor:
             return {self._cleaned(key): self._cleaned(item) for key, item in value.items()}
         if isinstance(value, list):
             return [self._cleaned(item) for item in value]
-        if isinstance(value, ev.Part):
+        if isinstance(value, Part):
             return replace(value, **{name: self._cleaned(getattr(value, name)) for name in value.__struct_fields__})
         return value
 
@@ -251,10 +260,11 @@ class Redactor:
         changed = {}
         for name in _FREE.get(type(output)) or _free_fields(type(output)):
             before = getattr(output, name)
-            if before is not None:
-                after = self.value(before)
-                if after is not before:
-                    changed[name] = after
+            if before is None or (type(before) is str and len(before) < self._shortest):
+                continue
+            after = self.value(before)
+            if after is not before:
+                changed[name] = after
         return replace(output, **changed) if changed else output
 
     def _verdict(self, verdict: Verdict) -> Verdict:
