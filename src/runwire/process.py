@@ -256,8 +256,10 @@ async def blocks(child: Child) -> AsyncIterator[bytes]:
             block = os.read(child.stdout, 1 << 16)
         except BlockingIOError:
             loop.add_reader(child.stdout, news.set)
-            await news.wait()
-            loop.remove_reader(child.stdout)
+            try:
+                await news.wait()
+            finally:
+                loop.remove_reader(child.stdout)
             news.clear()
             continue
         if not block:

@@ -1,0 +1,210 @@
+"""One round trip: the request, the stream of the answer, the retries.
+
+Tried again are the HTTP statuses 408, 409, 429, 5xx and 529, connections that fail or break, and errors inside the stream
+that the provider calls passing; at most `TRIES` times, the pauses growing (with jitter, at least what `Retry-After` says).
+What a dead attempt has shown is voided by a `discard` first, and none of its calls is ever opened. After `finished` the
+rest (usage, [DONE]) is waited for a short, fixed time that heartbeats do not extend.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from runwire import events as ev
+from runwire.agent.http import Client, Reply, Unreachable
+from runwire.agent.models import Endpoint
+from runwire.agent.providers import provider
+from runwire.formats.answers import Answer, Fault
+from runwire.formats.codes import code_of
+from runwire.framing import framer
+from runwire.seams import Context, Dialect, Output, Verdict, dialect
+
+TRIES = 6
+FIRST = 0.5
+LONGEST = 60.0
+LINGER = 2.0
+"""Seconds that usage and the mark of the end may come after the answer is finished."""
+STALLED = 300.0
+"""Seconds without a byte after which a stream counts as broken."""
+_AGAIN = {408, 409, 429, 529}
+
+Emit = Callable[[list[Output]], Awaitable[None]]
+
+
+@dataclass
+class Attempt:
+    """One try: what came of it."""
+
+    answer: Answer
+    fault: Fault | None = None
+    retry_after: float | None = None
+    starts: dict[str, ev.ToolStart] | None = None
+    cut: list[Output] | None = None
+    blocks: int = 0
+
+
+class Asker:
+    """Asks one endpoint."""
+
+    def __init__(self, client: Client, endpoint: Endpoint, emit: Emit) -> None:
+        self._client = client
+        self._emit = emit
+        self.endpoint = endpoint
+        self.tries = TRIES
+
+    async def ask(self, body: dict[str, Any]) -> Attempt:
+        """Ask until there is an answer or a fault that stays. The events of the answer are emitted as they come."""
+        encoded = msgspec.json.encode(body)
+        attempt = 0
+        while True:
+            attempt += 1
+            tried = await self._try(encoded)
+            if tried.fault is None:
+                return tried
+            if not tried.fault.retryable or attempt >= self.tries:
+                await self._emit(tried.cut or [])
+                return tried
+            delay = _delay(attempt, tried.retry_after)
+            await self._emit(self._again(tried, attempt, delay))
+            await asyncio.sleep(delay)
+
+    def _again(self, tried: Attempt, attempt: int, delay: float) -> list[Output]:
+        """Void what was shown, and say that it is tried again."""
+        fault = tried.fault or Fault("provider", "", retryable=True)
+        out: list[Output] = [
+            ev.Discard(message_id=tried.answer.message_id, reason="the answer broke off and is tried again")
+            for _ in range(tried.blocks)
+        ]
+        return [
+            *out,
+            ev.Retry(
+                attempt=attempt,
+                max_attempts=self.tries - 1,
+                delay_ms=round(delay * 1000),
+                reason=fault.message,
+                code=fault.code,
+            ),
+        ]
+
+    async def _try(self, encoded: bytes) -> Attempt:
+        found = dialect(self.endpoint.api)[0]
+        url = self.endpoint.base_url.rstrip("/") + provider(self.endpoint.api).path
+        headers = provider(self.endpoint.api).headers(self.endpoint.key) | self.endpoint.headers
+        stream = Stream(found, self._emit)
+        try:
+            async with self._client.post(url, headers, encoded) as reply:
+                if reply.status != 200:
+                    return await self._refused(reply, stream)
+                await stream.read(reply)
+        except (Unreachable, TimeoutError) as error:
+            if not stream.answer.finished:
+                message = str(error) or "the connection broke"
+                return stream.attempt(Fault("network", f"{self.endpoint.base_url}: {message}", retryable=True))
+        answer = stream.answer
+        if answer.fault is not None:
+            return stream.attempt(answer.fault)
+        if not answer.finished:
+            return stream.attempt(Fault("network", "the stream ended before the answer did", retryable=True))
+        return stream.attempt(None)
+
+    async def _refused(self, reply: Reply, stream: Stream) -> Attempt:
+        """The server answered with an error instead of a stream."""
+        text = (await reply.whole()).decode("utf-8", "replace")
+        message = f"HTTP {reply.status}: {_message(text)}"
+        code = code_of(f"{message} {text[:2000]}", status=reply.status) or "provider"
+        again = (reply.status in _AGAIN or reply.status >= 500) and code != "context_overflow"
+        attempt = stream.attempt(Fault(code, message, retryable=again))
+        attempt.retry_after = reply.retry_after
+        return attempt
+
+
+class Stream:
+    """Reads one streamed answer through its dialect. Calls are held back until the answer is whole."""
+
+    def __init__(self, found: Dialect, emit: Emit) -> None:
+        self._framer = framer(found.framing)
+        self._decoder: Any = found.decoder(Context()) if found.decoder else None
+        self._emit = emit
+        self._starts: dict[str, ev.ToolStart] = {}
+        self._shown: list[str] = []
+
+    @property
+    def answer(self) -> Answer:
+        """What has been read."""
+        answer: Answer = self._decoder.answer
+        return answer
+
+    async def read(self, reply: Reply) -> None:
+        """Read to the end of the answer. Raises Unreachable or TimeoutError when the connection breaks."""
+        chunks = reply.chunks().__aiter__()
+        loop = asyncio.get_running_loop()
+        until: float | None = None
+        while not self.answer.done and self.answer.fault is None:
+            if self.answer.finished and until is None:
+                until = loop.time() + LINGER
+            wait = STALLED if until is None else until - loop.time()
+            try:
+                chunk = await asyncio.wait_for(chunks.__anext__(), wait)
+            except StopAsyncIteration:
+                break
+            for piece in self._framer.feed(chunk):
+                if isinstance(piece, bytes):
+                    await self._give(self._decoder.feed(piece))
+        for piece in self._framer.close():
+            if isinstance(piece, bytes):
+                await self._give(self._decoder.feed(piece))
+
+    def attempt(self, fault: Fault | None) -> Attempt:
+        """What came of it. A finished answer whose stream ended badly is an answer all the same."""
+        rest = self._decoder.close()
+        cut = [output for output in rest if not isinstance(output, Verdict)]
+        blocks = len(self._shown) if fault is not None else 0
+        for output in cut:
+            if isinstance(output, ev.ToolStart) and fault is None:
+                self._starts[output.id] = output
+        return Attempt(self.answer, fault, starts=self._starts, cut=cut, blocks=blocks)
+
+    async def _give(self, outputs: list[Output]) -> None:
+        shown: list[Output] = []
+        for output in outputs:
+            if isinstance(output, ev.ToolStart):
+                self._starts[output.id] = output
+            elif not isinstance(output, Verdict):
+                self._note(output)
+                shown.append(output)
+        if shown:
+            await self._emit(shown)
+
+    def _note(self, output: Output) -> None:
+        """Count the blocks that were shown, for a discard of each."""
+        if isinstance(output, ev.Text | ev.Thinking) and (not self._shown or self._shown[-1] == "whole"):
+            self._shown.append("open")
+        elif isinstance(output, ev.Message):
+            if not self._shown or self._shown[-1] == "whole":
+                self._shown.append("open")
+            self._shown[-1] = "whole"
+
+
+def _delay(attempt: int, retry_after: float | None) -> float:
+    """Growing pauses with up to a quarter of jitter, never less than the server asks for."""
+    pause = min(LONGEST, FIRST * 2 ** (attempt - 1)) * (1 + random.random() / 4)  # noqa: S311 - jitter, no secret
+    return max(pause, retry_after or 0.0)
+
+
+def _message(text: str) -> str:
+    """The message of an error body, or its beginning."""
+    try:
+        value = msgspec.json.decode(text)
+    except msgspec.DecodeError:
+        return text.strip()[:500] or "no message"
+    while isinstance(value, dict) and isinstance(value.get("error"), dict):
+        value = value["error"]
+    if isinstance(value, dict):
+        return str(value.get("message") or value.get("error") or text)[:2000]
+    return text[:500]
