@@ -28,6 +28,11 @@ settings.register_profile("explore", max_examples=5000, deadline=None, print_blo
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Golden files are written by those who mean it."""
+    parser.addoption("--golden", action="store_true", help="write the golden files anew; review the difference")
+
+
 @pytest.fixture(scope="session")
 def runwire_bin() -> Path:
     """The program as it is installed beside this interpreter."""
