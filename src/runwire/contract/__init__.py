@@ -111,6 +111,20 @@ class Contract:
         self._asks.close(out)
         return out
 
+    def agreed(self, result: ev.Result) -> ev.Result:
+        """A foreign result that agrees with the events before it; the same object if it does already."""
+        completed = result.status == "completed"
+        right: dict[str, Any] = {
+            "error": not completed,
+            "code": None if completed else result.code,
+            "text": self._texts.last or result.text,
+            "turns": self._turns.count,
+            "session_id": self._started.session_id,
+            "parent": None,
+        }
+        wrong = {name: value for name, value in right.items() if getattr(result, name) != value}
+        return replace(result, **wrong) if wrong else result
+
     def apply(self, outputs: Sequence[Output], out: list[Event], /) -> None:
         """Add the lawful events for these outputs, not yet stamped."""
         texts, rules, add = self._texts, self._rules, out.append
