@@ -1,8 +1,9 @@
 """The only module that starts a child process. The child never outlives its run.
 
 A child gets a session and a process group of its own, a scrubbed environment, and a closed stdin unless it is written
-to. Its end is the end of the whole group: TERM, a grace period, KILL, and what left the group but descends from the
-child goes with it (Linux). A guard, a tiny shell that waits on a pipe, does the same when runwire itself is killed.
+to. Its end is the end of the whole group: TERM, a grace period, KILL. What left the group goes with it (Linux): it is
+known by its parents, or, when those have gone, by a mark in its environment. A guard, a tiny shell that waits on a pipe,
+does the same when runwire itself is killed.
 
 `spawn` is synchronous and imports nothing heavy, so that the agent starts up while runwire still loads the rest. The
 leader stays a zombie until its group is gone: so the group id cannot be used again by another program meanwhile.
@@ -20,7 +21,7 @@ from runwire.errors import NotReady
 
 if TYPE_CHECKING:
     from asyncio import AbstractEventLoop, Future
-    from collections.abc import AsyncIterator, Mapping
+    from collections.abc import AsyncIterator, Callable, Mapping
 
     from runwire.seams import Launch
 
@@ -28,16 +29,23 @@ GRACE = 2.0
 """Seconds between TERM and KILL."""
 
 _TICK = 0.02
+_REAP = 1.0
 _NESTED = ("CLAUDECODE", "CLAUDE_CODE_ENTRYPOINT", "CLAUDE_CODE_SSE_PORT", "CLAUDE_CODE_SESSION", "CLAUDE_CODE_CHILD")
-_GUARD = (
-    'read -r word; [ "$word" = done ] && exit 0; '
-    'kill -TERM -- "-$0" 2>/dev/null; sleep 1; kill -KILL -- "-$0" 2>/dev/null'
-)
+_COLOURED = ("FORCE_COLOR", "CLICOLOR_FORCE")
+_MARK = "RUNWIRE_CHILD"
+_GUARD = f"""
+read -r word; [ "$word" = done ] && exit 0
+for number in TERM KILL; do
+    strays=$(grep -ls "{_MARK}=$1" /proc/[0-9]*/environ | sed 's/[^0-9]//g')
+    kill -$number -- "-$0" $strays
+    [ $number = KILL ] || sleep 1
+done
+"""
 
 
 def environment(env: Mapping[str, str]) -> dict[str, str]:
     """The environment for a child: without the marks of an agent that runs us, without colour."""
-    kept = {name: value for name, value in env.items() if not name.startswith(_NESTED)}
+    kept = {name: value for name, value in env.items() if not name.startswith(_NESTED) and name not in _COLOURED}
     return kept | {"NO_COLOR": "1"}
 
 
@@ -45,10 +53,11 @@ def spawn(launch: Launch, cwd: str) -> Child:
     """Start the program. Raises NotReady when it is missing or cannot be executed."""
     if not os.path.isdir(cwd):
         raise NotReady(f"the working directory {cwd} does not exist")
+    mark = os.urandom(12).hex()
     try:
         popen = subprocess.Popen(
             launch.argv,
-            env=launch.env,
+            env={**launch.env, _MARK: mark},
             cwd=cwd,
             stdin=subprocess.DEVNULL if launch.stdin is None else subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -56,21 +65,39 @@ def spawn(launch: Launch, cwd: str) -> Child:
             bufsize=0,
             start_new_session=True,
         )
-    except FileNotFoundError:
-        raise NotReady(f"the program {launch.argv[0]!r} was not found") from None
     except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or str(error)
-        raise NotReady(f"the program {launch.argv[0]!r} cannot be started: {reason}") from None
-    return Child(popen, launch.stdin)
+        raise NotReady(_why_not(launch.argv[0], cwd, error)) from None
+    try:
+        guard = _guard(popen.pid, mark)
+    except OSError as error:
+        with popen:
+            os.killpg(popen.pid, signal.SIGKILL)
+        raise NotReady(f"the program {launch.argv[0]!r} cannot be guarded: {error.strerror}") from None
+    return Child(popen, guard, mark, launch.stdin)
+
+
+def _why_not(name: str, cwd: str, error: OSError | ValueError) -> str:
+    """Why a program was not started, in words."""
+    if getattr(error, "filename", None) == cwd:
+        return f"the working directory {cwd} cannot be entered: {getattr(error, 'strerror', None)}"
+    if not isinstance(error, FileNotFoundError):
+        return f"the program {name!r} cannot be started: {getattr(error, 'strerror', None) or error}"
+    if os.path.exists(os.path.join(cwd, name)) and "/" in name:
+        return f"the program {name!r} cannot be started: the interpreter that its first line names was not found"
+    return f"the program {name!r} was not found"
 
 
 class Child:
     """A running program. `stdout` and `stderr` never block; `to_write` is meant for its stdin."""
 
-    def __init__(self, popen: subprocess.Popen[bytes], to_write: bytes | None) -> None:
+    def __init__(
+        self, popen: subprocess.Popen[bytes], guard: subprocess.Popen[bytes], mark: str, to_write: bytes | None
+    ) -> None:
         self._popen = popen
-        self._guard = _guard(popen.pid)
+        self._guard: subprocess.Popen[bytes] | None = guard
+        self._mark = f"{_MARK}={mark}".encode()
         self._strays: set[int] = set()
+        self._watches: list[Callable[[], None]] = []
         self.pid = popen.pid
         self.to_write = to_write
         self.stdin = popen.stdin.fileno() if popen.stdin else None
@@ -94,7 +121,7 @@ class Child:
         return found.si_status if found.si_code == os.CLD_EXITED else -found.si_status
 
     def exited(self, loop: AbstractEventLoop) -> Future[None]:
-        """A future that is done when the program has exited."""
+        """A future that is done when the program has exited, or has been let go."""
         future: Future[None] = loop.create_future()
 
         def tell() -> None:
@@ -108,10 +135,13 @@ class Child:
             return future
 
         def ready() -> None:
-            loop.remove_reader(descriptor)
+            self._watches.remove(ready)
+            if not loop.is_closed():
+                loop.remove_reader(descriptor)
+                tell()
             os.close(descriptor)
-            tell()
 
+        self._watches.append(ready)
         loop.add_reader(descriptor, ready)
         return future
 
@@ -138,6 +168,7 @@ class Child:
         if self._alive():
             self._signal(signal.SIGTERM)
             if not await self._gone(grace):
+                self._note_strays()
                 self._signal(signal.SIGKILL)
                 await self._gone(grace)
         self._release()
@@ -147,6 +178,8 @@ class Child:
         if self._guard is not None:
             self._note_strays()
             self._signal(signal.SIGKILL)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self._popen.wait(_REAP)
             self._release()
 
     async def _gone(self, seconds: float, *, leader_only: bool = False) -> bool:
@@ -164,16 +197,16 @@ class Child:
         """Anything of the group, or that left it, still runs. Zombies do not."""
         found = _processes()
         if found is None:
-            return self.code is None
+            return self._popen.poll() is None or _group_exists(self.pid)
         return any(
             (process.group == self.pid or process.pid in self._strays) and process.state not in "ZX"
             for process in found.values()
         )
 
     def _note_strays(self) -> None:
-        """Remember what descends from the child but has left its group."""
+        """Remember what descends from the child but has left its group: by its parents or by its mark."""
         found = _processes() or {}
-        family = {self.pid}
+        family = {self.pid} | {pid for pid in found if _carries(pid, self._mark)}
         while grown := {p.pid for p in found.values() if p.parent in family and p.pid not in family}:
             family |= grown
         self._strays |= {pid for pid in family if found.get(pid) and found[pid].group != self.pid}
@@ -188,6 +221,8 @@ class Child:
     def _release(self) -> None:
         """Reap the leader, close the pipes, let the guard go."""
         self._popen.poll()
+        for ready in [*self._watches]:
+            ready()
         for pipe in (self._popen.stdin, self._popen.stdout, self._popen.stderr):
             if pipe is not None:
                 with contextlib.suppress(OSError):
@@ -223,10 +258,28 @@ def _processes() -> dict[int, _Process] | None:
     return found
 
 
-def _guard(pid: int) -> subprocess.Popen[bytes] | None:
-    """The shell that ends the group if runwire dies: its stdin is a pipe that only runwire holds."""
+def _carries(pid: int, mark: bytes) -> bool:
+    """Whether the process was started with that variable in its environment."""
+    try:
+        with open(f"/proc/{pid}/environ", "rb") as file:
+            return mark in file.read().split(b"\0")
+    except OSError:
+        return False
+
+
+def _group_exists(group: int) -> bool:
+    """Where there is no /proc. A group of zombies alone counts as gone (macOS answers EPERM for it)."""
+    try:
+        os.killpg(group, 0)
+    except (ProcessLookupError, PermissionError):
+        return False
+    return True
+
+
+def _guard(pid: int, mark: str) -> subprocess.Popen[bytes]:
+    """The shell that ends the child if runwire dies: its stdin is a pipe that only runwire holds."""
     return subprocess.Popen(
-        ["/bin/sh", "-c", _GUARD, str(pid)],
+        ["/bin/sh", "-c", _GUARD, str(pid), mark],
         env={"PATH": "/usr/bin:/bin"},
         stdin=subprocess.PIPE,
         stdout=subprocess.DEVNULL,
@@ -236,30 +289,32 @@ def _guard(pid: int) -> subprocess.Popen[bytes] | None:
     )
 
 
-def _in_thread(work: object, then: object) -> None:
+def _in_thread(work: Callable[[], object], then: Callable[[], object]) -> None:
     from threading import Thread
 
     def both() -> None:
-        work()  # type: ignore[operator]
-        then()  # type: ignore[operator]
+        work()
+        with contextlib.suppress(RuntimeError):  # the loop that asked has been closed
+            then()
 
     Thread(target=both, daemon=True).start()
 
 
-async def blocks(child: Child) -> AsyncIterator[bytes]:
-    """What the child writes to stdout, block by block, to its end."""
+async def blocks(child: Child, descriptor: int | None = None) -> AsyncIterator[bytes]:
+    """What the child writes to stdout (or to another descriptor of it), block by block, to its end."""
     from asyncio import Event, get_running_loop
 
     loop, news = get_running_loop(), Event()
+    source = child.stdout if descriptor is None else descriptor
     while True:
         try:
-            block = os.read(child.stdout, 1 << 16)
+            block = os.read(source, 1 << 16)
         except BlockingIOError:
-            loop.add_reader(child.stdout, news.set)
+            loop.add_reader(source, news.set)
             try:
                 await news.wait()
             finally:
-                loop.remove_reader(child.stdout)
+                loop.remove_reader(source)
             news.clear()
             continue
         if not block:
@@ -294,3 +349,23 @@ def program(name: str, env: Mapping[str, str]) -> Program:
         return Program(path, None)
     words = done.stdout.decode("utf-8", "replace").split()
     return Program(path, next((word for word in words if word[:1].isdigit()), None))
+
+
+def succeeds(argv: list[str]) -> bool:
+    """Whether a short command ends with status 0."""
+    try:
+        done = subprocess.run(argv, stdin=subprocess.DEVNULL, capture_output=True, timeout=10, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return False
+    return done.returncode == 0
+
+
+def output_of(argv: list[str], env: Mapping[str, str], cwd: str) -> tuple[int, str] | None:
+    """Status and stdout of a short command; None when it is not installed."""
+    try:
+        done = subprocess.run(
+            argv, env=dict(env), cwd=cwd, stdin=subprocess.DEVNULL, capture_output=True, timeout=60, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return done.returncode, done.stdout.decode("utf-8", "replace")

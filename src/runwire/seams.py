@@ -192,6 +192,8 @@ class Job:
     resume: str | None = None
     effort: str | None = None
     output_schema: str | None = None
+    attended: bool = False
+    options: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

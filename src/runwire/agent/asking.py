@@ -15,8 +15,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from runwire import events as ev
+from runwire.agent.costs import estimate
 from runwire.agent.http import Client, Reply, Unreachable
 from runwire.agent.models import Endpoint
 from runwire.agent.providers import provider
@@ -96,7 +98,7 @@ class Asker:
         found = dialect(self.endpoint.api)[0]
         url = self.endpoint.base_url.rstrip("/") + provider(self.endpoint.api).path
         headers = provider(self.endpoint.api).headers(self.endpoint.key) | self.endpoint.headers
-        stream = Stream(found, self._emit)
+        stream = Stream(found, self._emit, self._priced)
         try:
             async with self._client.post(url, headers, encoded) as reply:
                 if reply.status != 200:
@@ -113,6 +115,22 @@ class Asker:
             return stream.attempt(Fault("network", "the stream ended before the answer did", retryable=True))
         return stream.attempt(None)
 
+    def _priced(self, usage: ev.Usage) -> ev.Usage:
+        """The usage with its cost: the provider's own figure, else an estimate."""
+        tokens = self.priced(
+            ev.Tokens(**{name: getattr(usage, name) for name in ev.Tokens.__struct_fields__ if name != "model"})
+        )
+        if tokens is None or tokens.cost_usd == usage.cost_usd:
+            return usage
+        return replace(usage, cost_usd=tokens.cost_usd, cost_source=tokens.cost_source)
+
+    def priced(self, usage: ev.Tokens | None) -> ev.Tokens | None:
+        """Tokens with their cost."""
+        if usage is None or usage.cost_usd is not None:
+            return usage
+        cost = estimate(self.endpoint.provider, self.endpoint.model, usage)
+        return usage if cost is None else replace(usage, cost_usd=cost, cost_source="estimated")
+
     async def _refused(self, reply: Reply, stream: Stream) -> Attempt:
         """The server answered with an error instead of a stream."""
         text = (await reply.whole()).decode("utf-8", "replace")
@@ -127,7 +145,8 @@ class Asker:
 class Stream:
     """Reads one streamed answer through its dialect. Calls are held back until the answer is whole."""
 
-    def __init__(self, found: Dialect, emit: Emit) -> None:
+    def __init__(self, found: Dialect, emit: Emit, priced: Callable[[ev.Usage], ev.Usage]) -> None:
+        self._priced = priced
         self._framer = framer(found.framing)
         self._decoder: Any = found.decoder(Context()) if found.decoder else None
         self._emit = emit
@@ -177,7 +196,7 @@ class Stream:
                 self._starts[output.id] = output
             elif not isinstance(output, Verdict):
                 self._note(output)
-                shown.append(output)
+                shown.append(self._priced(output) if isinstance(output, ev.Usage) else output)
         if shown:
             await self._emit(shown)
 

@@ -1,0 +1,37 @@
+"""What a run of the native agent may use up: round trips, cost, tokens. Time is the pump's."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from runwire.events import Tokens
+from runwire.seams import Verdict
+
+
+@dataclass
+class Limits:
+    """`turns`: round trips to the model; `cost`: US dollars; `tokens`: input and output together."""
+
+    turns: int | None = None
+    cost: float | None = None
+    tokens: int | None = None
+    used_turns: int = 0
+    used_cost: float = 0.0
+    used_tokens: int = 0
+
+    def count(self, usage: Tokens | None) -> None:
+        """One round trip more."""
+        self.used_turns += 1
+        if usage is not None:
+            self.used_cost += usage.cost_usd or 0.0
+            self.used_tokens += (usage.input_tokens or 0) + (usage.output_tokens or 0)
+
+    def reached(self) -> Verdict | None:
+        """The verdict when there is no room for another round trip."""
+        if self.turns is not None and self.used_turns >= self.turns:
+            return Verdict("limit", "max_turns", f"the limit of {self.turns} round trips is reached")
+        if self.cost is not None and self.used_cost >= self.cost:
+            return Verdict("limit", "budget", f"the limit of ${self.cost:g} is reached (${self.used_cost:.4f} used)")
+        if self.tokens is not None and self.used_tokens >= self.tokens:
+            return Verdict("limit", "budget", f"the limit of {self.tokens} tokens is reached ({self.used_tokens} used)")
+        return None

@@ -1,0 +1,44 @@
+"""Shell commands in bubblewrap (Linux): read-only outside the workspace; `strict` also without network.
+
+Where it cannot be had, asking for it is an error that says why: a sandbox that is not there is never silently left out.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from shutil import which
+
+from runwire.errors import NotReady, UsageError
+
+MODES = ("", "on", "strict")
+
+
+def wrapper(mode: str, workspace: Path) -> Callable[[list[str]], list[str]]:
+    """What puts a command line into the sandbox. Raises NotReady where there is none."""
+    if mode not in MODES:
+        raise UsageError(f"--sandbox={mode}: the modes are on and strict")
+    if not mode:
+        return lambda argv: argv
+    program = which("bwrap")
+    if not sys.platform.startswith("linux"):
+        raise NotReady(f"--sandbox needs Linux; this is {sys.platform}", "run without it, or in a container")
+    if program is None:
+        raise NotReady("--sandbox needs bubblewrap", "apt-get install bubblewrap (or your system's package)")
+    _prove(program)
+    root = str(workspace.resolve())
+    argv = [
+        program, "--die-with-parent", "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--tmpfs", "/tmp",  # noqa: S108
+        "--bind", root, root, "--unshare-pid", "--unshare-ipc",
+    ]  # fmt: skip
+    argv += ["--unshare-net"] if mode == "strict" else []
+    return lambda command: [*argv, "--", *command]
+
+
+def _prove(program: str) -> None:
+    """The kernel may refuse user namespaces: better told now than at the first command."""
+    from runwire.process import succeeds
+
+    if not succeeds([program, "--ro-bind", "/", "/", "--unshare-pid", "--", "/bin/true"]):
+        raise NotReady("bubblewrap is installed, but this kernel does not let it make a namespace", "run without --sandbox")

@@ -1,0 +1,196 @@
+"""The native agent as a session of the pump: the loop runs in a task, what it emits is handed over batch by batch."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from runwire import events as ev
+from runwire.agent.approvals import Approvals
+from runwire.agent.asking import Asker
+from runwire.agent.cache import CacheWatch
+from runwire.agent.calling import Caller
+from runwire.agent.conversation import Conversation, User
+from runwire.agent.http import Client
+from runwire.agent.jobs import Jobs
+from runwire.agent.limits import Limits
+from runwire.agent.loop import Loop
+from runwire.agent.models import Endpoint, endpoint
+from runwire.agent.prompt import system_prompt
+from runwire.agent.providers import Settings
+from runwire.agent.requests import Requests
+from runwire.agent.sandbox import wrapper
+from runwire.agent.structured import Structured
+from runwire.agent.tools import Bench, Outcome, Tool, built_in
+from runwire.errors import UsageError
+from runwire.redact import is_secret
+from runwire.seams import Command, Exit, Job, Output, Verdict
+
+_OVER = None
+
+
+class NativeSession:
+    """One run of the native agent."""
+
+    def __init__(self, job: Job, model: Endpoint, tools: list[Tool]) -> None:
+        self._job = job
+        self._workspace = Path(job.cwd)
+        self._cwd = self._workspace
+        self._queue: asyncio.Queue[list[Output] | None] = asyncio.Queue(maxsize=64)
+        self._client = Client()
+        self._jobs = Jobs()
+        self._env = {name: value for name, value in job.env.items() if not is_secret(name)}
+        self._wrap = wrapper(str(job.options.get("sandbox") or ""), self._workspace)
+        self._requests = Requests(self._emit, attended=job.attended)
+        self._asker = Asker(self._client, model, self._emit)
+        self._tools = tools
+        self._children = 0
+        settings = Settings(model=model.model, effort=job.effort, cache=bool(job.options.get("cache", True)))
+        limits = Limits(turns=job.max_turns, cost=job.max_cost, tokens=job.options.get("max_tokens"))
+        approvals = Approvals(job.approve, list(job.options.get("rules", ())), attended=job.attended)
+        fallback = job.options.get("fallback_model")
+        self._loop = Loop(
+            self._asker,
+            Conversation(system_prompt(self._workspace), [User(job.prompt)]),
+            Caller(tools, approvals, self._requests, self._bench, self._emit),
+            settings,
+            self._emit,
+            limits=limits,
+            watch=CacheWatch(on=bool(job.options.get("cache_warnings", True)) and settings.cache),
+            structured=_structured(job),
+            fallback=endpoint(fallback, job.env) if fallback else None,
+        )
+        self._task: asyncio.Task[None] | None = None
+
+    async def __aiter__(self) -> AsyncIterator[list[Output]]:
+        """Give what the loop emits."""
+        model = self._asker.endpoint
+        await self._emit([ev.Session(session_id="", model=model.name)])
+        self._task = asyncio.create_task(self._run())
+        while (outputs := await self._queue.get()) is not _OVER:
+            yield outputs
+        await self._task
+
+    async def send(self, command: Command, /) -> bool:
+        """An answer, more to say, or an interrupt."""
+        if command.verb == "interrupt":
+            if self._task is not None:
+                self._task.cancel()
+            return True
+        if command.verb in {"prompt", "steer"}:
+            self._loop.steering.append(User(command.text))
+            return True
+        return self._requests.answer(command)
+
+    async def stop(self, _patience: float, /) -> None:
+        """End the loop, its tools and its jobs."""
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.wait({self._task})
+        await self._jobs.close()
+        await self._client.close()
+
+    def exit(self) -> Exit:
+        """It has no process of its own."""
+        return Exit()
+
+    async def _run(self) -> None:
+        try:
+            await self._emit([await self._loop.run()])
+        finally:
+            while self._queue.full():
+                self._queue.get_nowait()
+            self._queue.put_nowait(_OVER)
+
+    async def _emit(self, outputs: list[Output]) -> None:
+        if outputs:
+            await self._queue.put(outputs)
+
+    def _bench(self, call_id: str) -> Bench:
+        async def ask(asks: list[ev.Ask]) -> dict[str, Any] | None:
+            return await self._requests.question(asks, call_id)
+
+        async def spawn(prompt: str) -> Outcome:
+            return await self._child(prompt, call_id)
+
+        return Bench(
+            workspace=self._workspace,
+            cwd=self._cwd,
+            env=self._env,
+            call_id=call_id,
+            emit=self._emit,
+            client=self._client,
+            jobs=self._jobs,
+            ask=ask,
+            spawn=spawn,
+            wrap=self._wrap,
+            outside=bool(self._job.options.get("outside", False)),
+            private_hosts=bool(self._job.options.get("private_hosts", False)),
+            keep_cwd=self._keep_cwd,
+        )
+
+    def _keep_cwd(self, path: Path) -> None:
+        self._cwd = path
+
+    async def _child(self, prompt: str, parent: str) -> Outcome:
+        """A sub-agent: the same model and tools (but no further sub-agents); its events carry the id of this call."""
+        from msgspec.structs import replace
+
+        texts: list[str] = []
+
+        async def emit(outputs: list[Output]) -> None:
+            shown: list[Output] = []
+            for output in outputs:
+                if isinstance(output, ev.Message):
+                    texts.append(output.text)
+                if isinstance(output, ev.Event) and not isinstance(output, ev.Session):
+                    shown.append(replace(output, parent=parent) if output.parent is None else output)
+            await self._emit(shown)
+
+        tools = [tool for tool in self._tools if tool.name != "task"]
+        approvals = Approvals(self._job.approve, list(self._job.options.get("rules", ())), attended=self._job.attended)
+        loop = Loop(
+            Asker(self._client, self._asker.endpoint, emit),
+            Conversation(system_prompt(self._workspace), [User(prompt)]),
+            Caller(tools, approvals, Requests(emit, attended=self._job.attended), self._bench_of(emit), emit),
+            Settings(model=self._asker.endpoint.model, effort=self._job.effort),
+            emit,
+            limits=Limits(turns=50),
+            watch=CacheWatch(on=False),
+        )
+        verdict = await loop.run()
+        if verdict.status != "completed":
+            return Outcome(f"the sub-agent did not complete ({verdict.message or verdict.status})", is_error=True)
+        return Outcome(texts[-1] if texts else "(no answer)")
+
+    def _bench_of(self, emit: Any) -> Any:
+        from dataclasses import replace
+
+        return lambda call_id: replace(self._bench(call_id), emit=emit, spawn=None)
+
+
+def _structured(job: Job) -> Structured | None:
+    if job.output_schema is None:
+        return None
+    try:
+        schema = json.loads(Path(job.output_schema).read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise UsageError(f"cannot read the schema {job.output_schema}: {error}") from None
+    return Structured(schema)
+
+
+@asynccontextmanager
+async def open_session(job: Job, tools: list[Tool] | None) -> AsyncIterator[NativeSession]:
+    """A session of the native agent; `tools` come on top of the built-in ones."""
+    model = endpoint(job.model, job.env)
+    session = NativeSession(job, model, [*built_in(), *(tools or [])])
+    try:
+        yield session
+    finally:
+        await session.stop(0.0)
+
+

@@ -1,0 +1,73 @@
+"""`fetch`: the text of a URL. Private addresses are refused unless allowed, also behind a name."""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+import re
+import socket
+from html import unescape
+from typing import Any
+from urllib.parse import urlsplit
+
+from runwire.agent.http import Unreachable
+from runwire.agent.tools import Bench, Outcome, Tool, ToolError, object_schema
+from runwire.agent.tools.bash import shortened
+
+_DROPPED = re.compile(r"<(script|style|noscript|template|svg)\b.*?</\1>|<!--.*?-->", re.DOTALL | re.IGNORECASE)
+_BREAKS = re.compile(r"</?(?:p|div|br|li|tr|h[1-6]|section|article|pre|table|ul|ol|blockquote)\b[^>]*>", re.IGNORECASE)
+_TAGS = re.compile(r"<[^>]+>")
+
+
+async def run(value: dict[str, Any], bench: Bench) -> Outcome:
+    """Get one document."""
+    url = value["url"]
+    parts = urlsplit(url)
+    if parts.scheme not in {"http", "https"} or not parts.hostname:
+        raise ToolError("only http and https URLs can be fetched", "validation")
+    if not bench.private_hosts:
+        await _refuse_private(parts.hostname, parts.port or (443 if parts.scheme == "https" else 80))
+    try:
+        status, body, mime = await bench.client.get(url)
+    except Unreachable as error:
+        raise ToolError(f"cannot fetch {url}: {error}") from None
+    text = body.decode("utf-8", "replace")
+    if "html" in mime or text.lstrip()[:1] == "<":
+        text = plain(text)
+    if status >= 400:
+        raise ToolError(f"{url} answered {status}: {text[:500]}")
+    return Outcome(shortened(text) or "(empty document)")
+
+
+async def _refuse_private(host: str, port: int) -> None:
+    try:
+        found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    except OSError:
+        raise ToolError(f"the host {host} is not known") from None
+    for *_, address in found:
+        if not ipaddress.ip_address(str(address[0]).split("%")[0]).is_global:
+            raise ToolError(f"{host} is a private address ({address[0]}); fetching those is not allowed", "denied")
+
+
+def plain(html: str) -> str:
+    """The text of an HTML document.
+
+    >>> plain("<p>One &amp; two</p><script>x</script><p>three</p>")
+    'One & two\\n\\nthree'
+    """
+    text = unescape(_TAGS.sub("", _BREAKS.sub("\n", _DROPPED.sub("", html))))
+    lines = [line.strip() for line in text.split("\n")]
+    return re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).strip()
+
+
+TOOLS = [
+    Tool(
+        name="fetch",
+        description="Get the text of a web page or another document by its URL.",
+        schema=object_schema("url", url={"type": "string"}),
+        kind="fetch",
+        run=run,
+        parallel=True,
+        title=lambda value: f"Fetch {value.get('url', '')}",
+    )
+]
