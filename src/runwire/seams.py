@@ -236,13 +236,17 @@ class Readiness:
 
 @dataclass(frozen=True)
 class Harness:
-    """A program (`launch`) or a session of our own (`open`), and what it can do."""
+    """A program (`launch`) or a session of our own (`open`), and what it can do.
+
+    `check` looks at a job before anything is started: it raises UsageError for what cannot be, NotReady for what is missing.
+    """
 
     name: str
     capabilities: frozenset[str] = frozenset()
     launch: Callable[[Job], Launch] | None = None
     open: Callable[[Job, Any], AbstractAsyncContextManager[Session]] | None = None
     probe: Callable[[dict[str, str]], Readiness] | None = None
+    check: Callable[[Job], None] | None = None
     install: str = ""
     about: str = ""
 

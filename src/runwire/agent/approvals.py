@@ -45,6 +45,16 @@ class Rule:
         return bool(matches) and (all(matches) if self.decision == "allow" else any(matches))
 
 
+def rule(decision: Decision, text: str) -> Rule:
+    """A rule as the command line says it: `TOOL` or `TOOL:GLOB`.
+
+    >>> rule("allow", "bash:git *")
+    Rule(decision='allow', tool='bash', pattern='git *')
+    """
+    tool, _, pattern = text.partition(":")
+    return Rule(decision, tool or "*", pattern or "*")
+
+
 @dataclass(frozen=True)
 class Judgement:
     """A decision and why."""

@@ -63,6 +63,7 @@ PROVIDERS: dict[str, Provider] = {
     "ollama": Provider("openai-chat", "http://127.0.0.1:11434/v1", urls=("OLLAMA_HOST",), local=True),
     "lmstudio": Provider("openai-chat", "http://127.0.0.1:1234/v1", urls=("LMSTUDIO_BASE_URL",), local=True),
     "llamacpp": Provider("openai-chat", "http://127.0.0.1:8080/v1", urls=("LLAMACPP_BASE_URL",), local=True),
+    "scripted": Provider("anthropic", "http://127.0.0.1:9/no-script", urls=("RUNWIRE_SCRIPTED_URL",), local=True),
     "vllm": Provider("openai-chat", "http://127.0.0.1:8000/v1", urls=("VLLM_BASE_URL",), local=True),
 }
 

@@ -19,6 +19,19 @@ def open_session(job: Job, tools: Any) -> AbstractAsyncContextManager[Session]:
     return opened(job, tools)
 
 
+def check(job: Job) -> None:
+    """Is there such a model, a key for it, a sandbox if one is wanted?"""
+    from pathlib import Path
+
+    from runwire.agent.models import endpoint
+    from runwire.agent.sandbox import wrapper
+
+    endpoint(job.model, job.env)
+    if job.options.get("fallback_model"):
+        endpoint(str(job.options["fallback_model"]), job.env)
+    wrapper(str(job.options.get("sandbox") or ""), Path(job.cwd))
+
+
 def probe(env: dict[str, str]) -> Readiness:
     """It is installed; is there a model for it?"""
     from runwire import __version__
@@ -43,6 +56,7 @@ HARNESS = Harness(
     ),
     open=open_session,
     probe=probe,
+    check=check,
     install="nothing to install",
     about="runwire's own agent on any model endpoint",
 )  # fmt: skip

@@ -1,0 +1,163 @@
+"""The options of `runwire run`, and what they say: the prompt, the wire, the order for the harness."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING, Any
+
+from runwire.cli.options import Parser
+from runwire.errors import UsageError
+
+if TYPE_CHECKING:
+    import argparse
+
+    from runwire.seams import Job
+
+_EPILOG = """examples:
+  runwire run "fix the failing test" --approve full            our own agent, the first model it finds
+  runwire run "fix the failing test" --harness claude
+  runwire run - --harness codex --json < prompt.txt
+  runwire run "say hello" --harness scripted --json | jq .kind
+  runwire run "..." --harness claude --command "docker exec -i box claude" --to file:run.ndjson
+
+exit status: 0 completed, 1 failed, 2 usage, 3 timed out, 4 not ready (program missing, no login),
+5 permission denied, 6 a limit (turns, cost, tokens, refused), 130 / 143 cancelled by SIGINT / SIGTERM
+"""
+_FORMATS = {"text": "text", "json": "runwire,only=result", "stream-json": "runwire"}
+_LADDER = ["read", "ask", "edit", "full"]
+
+
+def parser() -> Parser:
+    """The options of the command."""
+    found = Parser(prog="runwire run", description="Run an agent and stream its events.", epilog=_EPILOG)
+    add = found.add_argument
+    add("prompt", nargs="?", metavar="PROMPT", help="what the agent shall do; - reads it from stdin")
+    add("-p", "--print", dest="printed", nargs="?", const="", metavar="PROMPT", help="the same, as others have it")
+    add("--harness", default="native", metavar="NAME", help="which agent (default: native, our own); see runwire harnesses")
+    add("--command", metavar="CMD", help="start CMD instead of the harness's program; the harness's arguments follow")
+    add("--cwd", default=".", metavar="DIR", help="where the agent works (default: here)")
+    _model_options(found)
+    _limit_options(found)
+    _output_options(found)
+    return found
+
+
+def _model_options(found: Parser) -> None:
+    add = found.add_argument
+    add("--model", "-m", metavar="MODEL", help="native: PROVIDER/NAME; other agents: in their own words")
+    add("--fallback-model", metavar="MODEL", help="native: go over to this one when the first fails")
+    add("--effort", metavar="LEVEL", help="reasoning effort: low, medium, high")
+    add("--output-schema", metavar="FILE", help="a JSON schema for the answer")
+    add("--resume-native", metavar="ID", help="go on with this session of the agent itself")
+    add("--approve", choices=_LADDER, default="ask", help="what it may do (default: ask; unattended that denies)")
+    add("--allow", action="append", default=[], metavar="RULE", help='native: TOOL or "TOOL:GLOB", as in "bash:git *"')
+    add("--deny", action="append", default=[], metavar="RULE", help="native: the same, refused; stands above --allow")
+    add("--sandbox", nargs="?", const="on", choices=["on", "strict"], help="native: shell commands in bubblewrap")
+
+
+def _limit_options(found: Parser) -> None:
+    add = found.add_argument
+    add("--max-turns", type=int, metavar="N", help="at most N round trips to the model, where the agent can be told")
+    add("--max-cost", type=float, metavar="USD", help="at most this cost, where the agent can be told")
+    add("--max-tokens", type=int, metavar="N", help="native: at most N tokens, input and output together")
+    add("--timeout", type=float, metavar="S", help="end the run after S seconds")
+    add("--idle-timeout", type=float, metavar="S", help="end it after S seconds without progress of the agent")
+    add("--settle", type=float, default=300, metavar="MS", help="wait so long for late output (default: 300)")
+
+
+def _output_options(found: Parser) -> None:
+    add = found.add_argument
+    add("--wire", metavar="NAME", help="what stdout speaks (default: text); `runwire wires` lists them")
+    add("--json", action="store_true", help="the same as --wire runwire: one event a line")
+    add("--output-format", choices=sorted(_FORMATS), help="as other agents have it; json is the result object alone")
+    add("--to", action="append", default=[], metavar="SINK", help="one more sink beside stdout: file:PATH[:WIRE]")
+    add("--on-close", choices=["stop", "continue"], default="stop", help="when stdout is closed (default: stop)")
+    add("--raw", action="store_true", help="add each record of the agent as a native event")
+    add("--ids", action="store_true", help="put session_id and turn on every event")
+    add("--run-id", metavar="ID", help="use this id")
+    add("--session-id", metavar="ID", help="use this id")
+    found.add_redaction()
+    add("-v", "--verbose", action="store_true", help="tell on stderr what the agent does")
+    add("-q", "--quiet", action="store_true", help="nothing on stderr but errors")
+
+
+def wire_of(args: argparse.Namespace, otherwise: str) -> str:
+    """What stdout shall speak; `otherwise` when nothing was said. Raises UsageError before anything is started."""
+    chosen = [name for name in (args.wire, "runwire" if args.json else None, args.output_format) if name]
+    if len(chosen) > 1:
+        raise UsageError("--wire, --json and --output-format are three ways to say one thing: use one")
+    wire: str = args.wire or ("runwire" if args.json else _FORMATS.get(args.output_format or "", "")) or otherwise
+    if args.ids and wire.split(",")[0] == "runwire":
+        wire += ",ids=1"
+    if wire not in {"runwire", "text"}:
+        _check(wire)
+    return wire
+
+
+def _check(wire: str) -> None:
+    """Does the wire exist, can it be written, does it know its options?"""
+    from runwire.seams import dialect, parse_wire
+
+    name, options = parse_wire(wire)
+    found = dialect(name)[0]
+    if found.encoder is None:
+        raise UsageError(f"the wire {name!r} can be read, not written; `runwire wires` tells which can be")
+    found.encoder(options)
+
+
+def job_of(args: argparse.Namespace) -> Job:
+    """The order for the harness."""
+    from shlex import split
+
+    from runwire.process import environment
+    from runwire.seams import Job
+
+    try:
+        command = tuple(split(args.command)) if args.command is not None else ()
+    except ValueError as error:
+        raise UsageError(f"--command cannot be split: {error}") from None
+    if args.command is not None and not command:
+        raise UsageError("--command is empty")
+    schema = args.output_schema
+    if schema is not None and not os.path.isfile(schema):
+        raise UsageError(f"cannot read {schema}: no such file")
+    return Job(
+        prompt=_prompt(args),
+        cwd=os.path.abspath(args.cwd),
+        env=environment(os.environ),
+        command=command,
+        model=args.model,
+        approve=args.approve,
+        max_turns=args.max_turns,
+        max_cost=args.max_cost,
+        resume=args.resume_native,
+        effort=args.effort,
+        output_schema=schema,
+        options=_native(args),
+    )
+
+
+def _native(args: argparse.Namespace) -> dict[str, Any]:
+    """What only our own agent understands."""
+    options: dict[str, Any] = {}
+    if args.allow or args.deny:
+        from runwire.agent.approvals import rule
+
+        options["rules"] = [*(rule("deny", text) for text in args.deny), *(rule("allow", text) for text in args.allow)]
+    for name in ("sandbox", "fallback_model", "max_tokens"):
+        if getattr(args, name) is not None:
+            options[name] = getattr(args, name)
+    return options
+
+
+def _prompt(args: argparse.Namespace) -> str:
+    given = [text for text in (args.prompt, args.printed) if text]
+    if len(given) > 1:
+        raise UsageError("two prompts were given; quote the prompt so that it is one argument")
+    prompt = given[0] if given else None
+    if prompt == "-" or (prompt is None and not sys.stdin.isatty()):
+        prompt = sys.stdin.buffer.read().decode("utf-8", "replace")
+    if not prompt or not prompt.strip():
+        raise UsageError('no prompt; give one as an argument or on stdin: runwire run "fix the test"')
+    return prompt
