@@ -11,9 +11,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-from runwire.events import ToolKind
+if TYPE_CHECKING:
+    from runwire.events import ToolKind
 
 Decision = Literal["allow", "ask", "deny"]
 Ladder = Literal["read", "ask", "edit", "full"]

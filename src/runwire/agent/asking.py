@@ -12,7 +12,7 @@ import asyncio
 import random
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 from msgspec.structs import replace
@@ -20,12 +20,14 @@ from msgspec.structs import replace
 from runwire import events as ev
 from runwire.agent.costs import estimate
 from runwire.agent.http import Client, Reply, Unreachable
-from runwire.agent.models import Endpoint
 from runwire.agent.providers import provider
 from runwire.formats.answers import Answer, Fault
 from runwire.formats.codes import code_of
 from runwire.framing import framer
 from runwire.seams import Context, Dialect, Output, Verdict, dialect
+
+if TYPE_CHECKING:
+    from runwire.agent.models import Endpoint
 
 TRIES = 6
 FIRST = 0.5

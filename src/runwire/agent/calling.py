@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec import UNSET
 from msgspec.structs import replace
@@ -17,11 +17,13 @@ from msgspec.structs import replace
 from runwire import events as ev
 from runwire.agent.approvals import Approvals, Judgement
 from runwire.agent.conversation import Result
-from runwire.agent.requests import Requests
 from runwire.agent.tools import Bench, Outcome, Tool, ToolError, check
-from runwire.events import Event
-from runwire.formats.answers import Call
 from runwire.seams import Output
+
+if TYPE_CHECKING:
+    from runwire.agent.requests import Requests
+    from runwire.events import Event
+    from runwire.formats.answers import Call
 
 TOGETHER = 8
 Emit = Callable[[list[Output]], Awaitable[None]]
@@ -51,7 +53,11 @@ class Caller:
         at = 0
         while at < len(calls):
             group = [calls[at]]
-            while self._is_parallel(group[0]) and at + len(group) < len(calls) and self._is_parallel(calls[at + len(group)]):
+            while (
+                self._is_parallel(group[0])
+                and at + len(group) < len(calls)
+                and self._is_parallel(calls[at + len(group)])
+            ):
                 group.append(calls[at + len(group)])
             at += len(group)
             async with asyncio.TaskGroup() as tasks:
@@ -77,7 +83,8 @@ class Caller:
         try:
             if call.input is None:
                 raise ToolError(
-                    f"the arguments are no valid JSON object and {call.name} was not run: {call.arguments}", "validation"
+                    f"the arguments are no valid JSON object and {call.name} was not run: {call.arguments}",
+                    "validation",
                 )
             if tool is None:
                 raise ToolError(f"there is no tool {call.name!r}; there are: {', '.join(self.tools)}", "validation")
@@ -87,7 +94,9 @@ class Caller:
                 return Outcome(refusal, is_error=True, error_code="denied"), "denied"
             outcome = await tool.run(value, bench)
         except ToolError as error:
-            return Outcome(str(error), is_error=True, error_code=error.code), "denied" if error.code == "denied" else "error"
+            return Outcome(
+                str(error), is_error=True, error_code=error.code
+            ), "denied" if error.code == "denied" else "error"
         except Exception as error:  # noqa: BLE001 - a tool of somebody else may raise anything; the run goes on
             return Outcome(f"{type(error).__name__}: {error}", is_error=True, error_code="failed"), "error"
         return outcome, "error" if outcome.is_error else "ok"

@@ -7,10 +7,11 @@ them can take back; any other API gets the text and the calls. Every call has ex
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
-from runwire.events import Media
-from runwire.formats.answers import Answer, Call
+if TYPE_CHECKING:
+    from runwire.events import Media
+    from runwire.formats.answers import Answer, Call
 
 
 @dataclass
@@ -62,7 +63,9 @@ class Conversation:
             if isinstance(item, Assistant):
                 for call in item.answer.calls:
                     if id(call) not in answered:
-                        whole.append(Result(call, "The call was interrupted; it may have had an effect.", is_error=True))
+                        whole.append(
+                            Result(call, "The call was interrupted; it may have had an effect.", is_error=True)
+                        )
         self.items = whole
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from runwire.events import Tokens
+if TYPE_CHECKING:
+    from runwire.events import Tokens
 
 _PROVIDERS = {"openai-responses": "openai", "openai": "openai", "anthropic": "anthropic", "openrouter": "openrouter"}
 

@@ -11,10 +11,13 @@ import asyncio
 import codecs
 import time
 from dataclasses import dataclass, field
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 from runwire.process import Child, blocks, spawn
 from runwire.seams import Launch
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 KEPT = 1 << 20
 """Bytes of output that are kept of one job."""

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from runwire.events import Tokens
 from runwire.seams import Verdict
+
+if TYPE_CHECKING:
+    from runwire.events import Tokens
 
 
 @dataclass

@@ -10,21 +10,34 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from runwire import events as ev
-from runwire.agent.asking import Asker, Attempt
-from runwire.agent.cache import CacheWatch
-from runwire.agent.calling import Caller
 from runwire.agent.compaction import compact
 from runwire.agent.conversation import Assistant, Conversation, User
-from runwire.agent.limits import Limits
-from runwire.agent.models import Endpoint
 from runwire.agent.providers import Definition, Settings, provider
-from runwire.agent.structured import Structured
-from runwire.formats.answers import Answer, Fault
 from runwire.seams import Output, Verdict
 
-_DONE = {"end_turn", "stop", "stop_sequence", "tool_use", "tool_calls", "completed", "function_call", "pause_turn", "eos"}
+if TYPE_CHECKING:
+    from runwire.agent.asking import Asker, Attempt
+    from runwire.agent.cache import CacheWatch
+    from runwire.agent.calling import Caller
+    from runwire.agent.limits import Limits
+    from runwire.agent.models import Endpoint
+    from runwire.agent.structured import Structured
+    from runwire.formats.answers import Answer, Fault
+
+_DONE = {
+    "end_turn",
+    "stop",
+    "stop_sequence",
+    "tool_use",
+    "tool_calls",
+    "completed",
+    "function_call",
+    "pause_turn",
+    "eos",
+}
 _CUT = {"max_tokens", "length", "max_output_tokens", "model_context_window_exceeded"}
 _REFUSED = {"refusal", "content_filter", "safety"}
 Emit = Callable[[list[Output]], Awaitable[None]]
@@ -109,9 +122,11 @@ class Loop:
             before, self._asker.endpoint = self._asker.endpoint, self._fallback
             self._fallback = None
             self._settings = replace(self._settings, model=self._asker.endpoint.model)
-            await self._emit([
-                ev.ModelChanged(from_model=before.name, to_model=self._asker.endpoint.name, reason=fault.message),
-            ])
+            await self._emit(
+                [
+                    ev.ModelChanged(from_model=before.name, to_model=self._asker.endpoint.name, reason=fault.message),
+                ]
+            )
             return None
         return Verdict("failed", fault.code, fault.message, stop_reason=answer.stop_reason)
 
@@ -126,7 +141,9 @@ class Loop:
             message = f"the model refused (stop reason {answer.stop_reason})"
             return Verdict("refused", "content_filter", message, stop_reason=answer.stop_reason)
         if reason and reason not in _DONE:
-            return Verdict("failed", "provider", f"unknown stop reason {answer.stop_reason}", stop_reason=answer.stop_reason)
+            return Verdict(
+                "failed", "provider", f"unknown stop reason {answer.stop_reason}", stop_reason=answer.stop_reason
+            )
         return None
 
     async def _close_calls(self, attempt: Attempt) -> None:

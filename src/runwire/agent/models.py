@@ -46,16 +46,25 @@ PROVIDERS: dict[str, Provider] = {
     "anthropic": Provider(
         "anthropic", "https://api.anthropic.com", ("ANTHROPIC_API_KEY",), ("ANTHROPIC_BASE_URL",), "claude-sonnet-4-5"
     ),
-    "openai": Provider("openai-chat", "https://api.openai.com/v1", ("OPENAI_API_KEY",), ("OPENAI_BASE_URL",), "gpt-5.5"),
+    "openai": Provider(
+        "openai-chat", "https://api.openai.com/v1", ("OPENAI_API_KEY",), ("OPENAI_BASE_URL",), "gpt-5.5"
+    ),
     "openai-responses": Provider(
         "openai-responses", "https://api.openai.com/v1", ("OPENAI_API_KEY",), ("OPENAI_BASE_URL",), "gpt-5.5"
     ),
     "openrouter": Provider(
-        "openai-chat", "https://openrouter.ai/api/v1", ("OPENROUTER_API_KEY",), ("OPENROUTER_BASE_URL",), "openrouter/auto"
+        "openai-chat",
+        "https://openrouter.ai/api/v1",
+        ("OPENROUTER_API_KEY",),
+        ("OPENROUTER_BASE_URL",),
+        "openrouter/auto",
     ),
     "deepseek": Provider("openai-chat", "https://api.deepseek.com/v1", ("DEEPSEEK_API_KEY",), ("DEEPSEEK_BASE_URL",)),
     "glm": Provider(
-        "anthropic", "https://api.z.ai/api/anthropic", ("GLM_API_KEY", "ZAI_API_KEY", "ZHIPUAI_API_KEY"), ("GLM_BASE_URL",)
+        "anthropic",
+        "https://api.z.ai/api/anthropic",
+        ("GLM_API_KEY", "ZAI_API_KEY", "ZHIPUAI_API_KEY"),
+        ("GLM_BASE_URL",),
     ),
     "kimi": Provider(
         "anthropic", "https://api.moonshot.ai/anthropic", ("KIMI_API_KEY", "MOONSHOT_API_KEY"), ("KIMI_BASE_URL",)
@@ -92,17 +101,24 @@ def endpoint(name: str | None, env: Mapping[str, str]) -> Endpoint:
     custom = any(env.get(variable) for variable in found.urls)
     if not key and not found.local and not custom:
         raise NotReady(f"no key for {head}", f"export {found.keys[0]}=...")
-    return Endpoint(provider=head, model=model, api=found.api, base_url=_url(head, found, env), key=key)
+    return Endpoint(provider=head, model=model, api=found.api, base_url=url_of(head, env), key=key)
 
 
 def _first(env: Mapping[str, str]) -> Endpoint:
     for name, found in PROVIDERS.items():
         if found.model and any(env.get(variable) for variable in found.keys):
             return endpoint(f"{name}/{found.model}", env)
-    raise NotReady(WAYS)
+    from runwire.agent.local import running
+
+    here = running(env)
+    if here is None:
+        raise NotReady(WAYS)
+    return here
 
 
-def _url(name: str, found: Provider, env: Mapping[str, str]) -> str:
+def url_of(name: str, env: Mapping[str, str]) -> str:
+    """Where a provider is: the environment's word, else its own address."""
+    found = PROVIDERS[name]
     given = next((env[variable] for variable in found.urls if env.get(variable)), "")
     if not given:
         return found.base_url

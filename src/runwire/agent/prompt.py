@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 _RULES = """You are a coding agent. You work in the user's project with the tools you are given.
 
@@ -35,11 +38,15 @@ def _skills(workspace: Path) -> list[str]:
     lines = []
     for root in (workspace / ".agents" / "skills", workspace / ".claude" / "skills", workspace / "skills"):
         for file in sorted(root.glob("*/SKILL.md")) if root.is_dir() else ():
-            head = dict(
-                line.split(":", 1) for line in _text(file).split("---")[1].strip().split("\n") if ":" in line
-            ) if _text(file).startswith("---") else {}
+            head = (
+                dict(line.split(":", 1) for line in _text(file).split("---")[1].strip().split("\n") if ":" in line)
+                if _text(file).startswith("---")
+                else {}
+            )
             about = head.get("description", "").strip()
-            lines.append(f"- {file.relative_to(workspace)}: {head.get('name', file.parent.name).strip()}. {about}".rstrip())
+            lines.append(
+                f"- {file.relative_to(workspace)}: {head.get('name', file.parent.name).strip()}. {about}".rstrip()
+            )
     return lines
 
 

@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from runwire import events as ev
-from runwire.seams import Command, Output
+
+if TYPE_CHECKING:
+    from runwire.seams import Command, Output
 
 Decision = Literal["once", "always", "no"]
 _OPTIONS = [

@@ -7,10 +7,13 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from pathlib import Path
 from shutil import which
+from typing import TYPE_CHECKING
 
 from runwire.errors import NotReady, UsageError
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 MODES = ("", "on", "strict")
 
@@ -41,4 +44,6 @@ def _prove(program: str) -> None:
     from runwire.process import succeeds
 
     if not succeeds([program, "--ro-bind", "/", "/", "--unshare-pid", "--", "/bin/true"]):
-        raise NotReady("bubblewrap is installed, but this kernel does not let it make a namespace", "run without --sandbox")
+        raise NotReady(
+            "bubblewrap is installed, but this kernel does not let it make a namespace", "run without --sandbox"
+        )

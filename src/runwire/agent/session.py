@@ -28,7 +28,7 @@ from runwire.agent.structured import Structured
 from runwire.agent.tools import Bench, Outcome, Tool, built_in
 from runwire.errors import UsageError
 from runwire.redact import is_secret
-from runwire.seams import Command, Exit, Job, Output, Verdict
+from runwire.seams import Command, Exit, Job, Output
 
 _OVER = None
 
@@ -192,5 +192,3 @@ async def open_session(job: Job, tools: list[Tool] | None) -> AsyncIterator[Nati
         yield session
     finally:
         await session.stop(0.0)
-
-

@@ -7,14 +7,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from runwire import events as ev
 from runwire.agent.conversation import Conversation, Result, User
 from runwire.agent.providers import Definition
 from runwire.errors import NotReady, UsageError
-from runwire.formats.answers import Answer, Call
 from runwire.seams import Output, Verdict
+
+if TYPE_CHECKING:
+    from runwire.formats.answers import Answer, Call
 
 NAME = "final_answer"
 TRIES = 3

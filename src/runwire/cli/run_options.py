@@ -34,7 +34,12 @@ def parser() -> Parser:
     add = found.add_argument
     add("prompt", nargs="?", metavar="PROMPT", help="what the agent shall do; - reads it from stdin")
     add("-p", "--print", dest="printed", nargs="?", const="", metavar="PROMPT", help="the same, as others have it")
-    add("--harness", default="native", metavar="NAME", help="which agent (default: native, our own); see runwire harnesses")
+    add(
+        "--harness",
+        default="native",
+        metavar="NAME",
+        help="which agent (default: native, our own); see runwire harnesses",
+    )
     add("--command", metavar="CMD", help="start CMD instead of the harness's program; the harness's arguments follow")
     add("--cwd", default=".", metavar="DIR", help="where the agent works (default: here)")
     _model_options(found)
@@ -88,7 +93,7 @@ def wire_of(args: argparse.Namespace, otherwise: str) -> str:
     if len(chosen) > 1:
         raise UsageError("--wire, --json and --output-format are three ways to say one thing: use one")
     wire: str = args.wire or ("runwire" if args.json else _FORMATS.get(args.output_format or "", "")) or otherwise
-    if args.ids and wire.split(",")[0] == "runwire":
+    if args.ids and wire.split(",", maxsplit=1)[0] == "runwire":
         wire += ",ids=1"
     if wire not in {"runwire", "text"}:
         _check(wire)

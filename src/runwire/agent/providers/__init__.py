@@ -8,9 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from runwire.agent.conversation import Conversation
+if TYPE_CHECKING:
+    from runwire.agent.conversation import Conversation
 
 
 @dataclass(frozen=True)

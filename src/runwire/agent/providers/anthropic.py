@@ -7,12 +7,14 @@ system prompt and the growing end, three of the four that the API allows. Extend
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from runwire.agent.conversation import Assistant, Conversation, Result, User
 from runwire.agent.providers import Definition, Provider, Settings
-from runwire.events import Media
-from runwire.formats.answers import Answer
+
+if TYPE_CHECKING:
+    from runwire.events import Media
+    from runwire.formats.answers import Answer
 
 VERSION = "2023-06-01"
 _BUDGETS = {"low": 2_048, "medium": 8_192, "high": 24_576}

@@ -34,9 +34,7 @@ def body(conversation: Conversation, tools: list[Definition], settings: Settings
     if settings.effort:
         made["reasoning"] = {"effort": settings.effort, "summary": "auto"}
     if settings.schema is not None:
-        made["text"] = {
-            "format": {"type": "json_schema", "name": "answer", "schema": settings.schema, "strict": False}
-        }
+        made["text"] = {"format": {"type": "json_schema", "name": "answer", "schema": settings.schema, "strict": False}}
     return made | settings.extra
 
 
@@ -59,9 +57,7 @@ def _items(item: User | Assistant | Result) -> list[dict[str, Any]]:
         part = {"type": "output_text", "text": item.answer.text}
         items.append({"type": "message", "role": "assistant", "content": [part]})
     for call in item.answer.calls:
-        items.append(
-            {"type": "function_call", "call_id": call.id, "name": call.name, "arguments": arguments_of(call)}
-        )
+        items.append({"type": "function_call", "call_id": call.id, "name": call.name, "arguments": arguments_of(call)})
     return items
 
 

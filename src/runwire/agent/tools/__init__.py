@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING, Any
 from msgspec import UNSET
 
 from runwire import events as ev
-from runwire.events import Event, Media, ToolErrorCode, ToolKind
 
 if TYPE_CHECKING:
     from runwire.agent.http import Client
     from runwire.agent.jobs import Jobs
+    from runwire.events import Event, Media, ToolErrorCode, ToolKind
     from runwire.seams import Output
 
 BUILT_IN = ("bash", "read", "write", "edit", "search", "todo", "ask", "fetch", "background", "task")
@@ -84,7 +84,8 @@ class Bench:
         path = (self.cwd / Path(name).expanduser()).resolve()
         if write and not self.outside and not path.is_relative_to(self.workspace.resolve()):
             raise ToolError(
-                f"{path} is outside the workspace {self.workspace}; only files in the workspace may be written", "denied"
+                f"{path} is outside the workspace {self.workspace}; only files in the workspace may be written",
+                "denied",
             )
         return path
 

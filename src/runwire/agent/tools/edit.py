@@ -56,7 +56,9 @@ def _changes(value: dict[str, Any]) -> list[Change]:
         return _hunks(value["patch"])
     if "edits" in value:
         found = [item for item in value["edits"] if isinstance(item, dict)]
-        if not found or any(not isinstance(item.get("old"), str) or not isinstance(item.get("new"), str) for item in found):
+        if not found or any(
+            not isinstance(item.get("old"), str) or not isinstance(item.get("new"), str) for item in found
+        ):
             raise ToolError("each of the edits needs old and new, both texts", "validation")
         return [Change(item["old"], item["new"], bool(item.get("every"))) for item in found]
     if "old" not in value or "new" not in value:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import base64
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from runwire import events as ev
 from runwire.agent.tools import Bench, Outcome, Tool, ToolError, object_schema
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 LINES = 2000
 WIDTH = 2000
