@@ -11,6 +11,7 @@ JOBS = 2
 BIN = .venv/bin
 UV = $(BIN)/uv --quiet
 READY = .venv/.stamp
+LOCAL_READY = .venv/.stamp-local
 BENCH_READY = .venv-bench/.stamp
 AGENTS = agents/node_modules
 AGENTS_READY = $(AGENTS)/.stamp
@@ -87,7 +88,11 @@ format: $(READY) ## let ruff repair what it can
 check: lint ## the gate: lint, format, types, architecture, tests that need nothing else (minutes)
 	$(BIN)/pytest -q -n $(JOBS) -m "not live and not slow"
 
-test: lint $(AGENTS_READY) ## the gate and every test there is, also with the real agents
+$(LOCAL_READY): $(READY) constraints/local.txt
+	@$(UV) pip install --python $(BIN)/python --no-deps --require-hashes --compile-bytecode -r constraints/local.txt
+	@touch $@
+
+test: lint $(AGENTS_READY) $(LOCAL_READY) ## the gate and every test there is, also with the real agents
 	$(BIN)/pytest -n $(JOBS)
 
 bench: $(BENCH_READY) ## measure against the floor and the peers
@@ -102,6 +107,7 @@ $(BENCH_READY): $(READY) constraints/bench.txt
 pins: $(READY) ## write constraints/*.txt anew; PINFLAGS=--upgrade takes newer versions
 	$(COMPILE) --output-file constraints/bootstrap.txt constraints/bootstrap.in
 	$(COMPILE) --output-file constraints/dev.txt --group dev pyproject.toml
+	$(COMPILE) --no-deps --output-file constraints/local.txt constraints/local.in
 	$(COMPILE) --output-file constraints/bench.txt --group bench --constraints constraints/dev.txt pyproject.toml
 
 clean: ## remove everything that was made here
