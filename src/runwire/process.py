@@ -2,8 +2,8 @@
 
 A child gets a session and a process group of its own, a scrubbed environment, and a closed stdin unless it is written
 to. Its end is the end of the whole group: TERM, a grace period, KILL. What left the group goes with it (Linux): it is
-known by its parents, or, when those have gone, by a mark in its environment. A guard, a tiny shell that waits on a pipe,
-does the same when runwire itself is killed.
+known by its parents, or, when those have gone, by a mark in its environment. A guard, a tiny shell that waits on a
+pipe, does the same when runwire itself is killed.
 
 `spawn` is synchronous and imports nothing heavy, so that the agent starts up while runwire still loads the rest. The
 leader stays a zombie until its group is gone: so the group id cannot be used again by another program meanwhile.
@@ -37,7 +37,7 @@ _GUARD = f"""
 read -r word; [ "$word" = done ] && exit 0
 for number in TERM KILL; do
     strays=$(grep -ls "{_MARK}=$1" /proc/[0-9]*/environ | sed 's/[^0-9]//g')
-    kill -$number -- "-$0" $strays
+    kill -s $number -- "-$0" $strays
     [ $number = KILL ] || sleep 1
 done
 """
@@ -96,7 +96,7 @@ class Child:
         self._popen = popen
         self._guard: subprocess.Popen[bytes] | None = guard
         self._mark = f"{_MARK}={mark}".encode()
-        self._strays: set[int] = set()
+        self._strays: dict[int, str] = {}
         self._watches: list[Callable[[], None]] = []
         self.pid = popen.pid
         self.to_write = to_write
@@ -199,7 +199,7 @@ class Child:
         if found is None:
             return self._popen.poll() is None or _group_exists(self.pid)
         return any(
-            (process.group == self.pid or process.pid in self._strays) and process.state not in "ZX"
+            (process.group == self.pid or self._strays.get(process.pid) == process.begun) and process.state not in "ZX"
             for process in found.values()
         )
 
@@ -209,7 +209,8 @@ class Child:
         family = {self.pid} | {pid for pid in found if _carries(pid, self._mark)}
         while grown := {p.pid for p in found.values() if p.parent in family and p.pid not in family}:
             family |= grown
-        self._strays |= {pid for pid in family if found.get(pid) and found[pid].group != self.pid}
+        family |= {pid for pid, begun in self._strays.items() if pid in found and found[pid].begun == begun}
+        self._strays = {pid: found[pid].begun for pid in family if pid in found and found[pid].group != self.pid}
 
     def _signal(self, number: int) -> None:
         with contextlib.suppress(ProcessLookupError, PermissionError):
@@ -236,11 +237,12 @@ class Child:
 
 
 class _Process:
-    __slots__ = ("group", "parent", "pid", "state")
+    __slots__ = ("begun", "group", "parent", "pid", "state")
 
     def __init__(self, pid: int, stat: str) -> None:
-        state, parent, group = stat.rpartition(")")[2].split()[:3]
-        self.pid, self.state, self.parent, self.group = pid, state, int(parent), int(group)
+        fields = stat.rpartition(")")[2].split()
+        self.pid, self.state, self.parent, self.group = pid, fields[0], int(fields[1]), int(fields[2])
+        self.begun = fields[19]  # a number that is used again does not make it the same process
 
 
 def _processes() -> dict[int, _Process] | None:
@@ -251,7 +253,7 @@ def _processes() -> dict[int, _Process] | None:
     for name in os.listdir("/proc"):
         if name.isdigit():
             with (
-                contextlib.suppress(OSError, ValueError),
+                contextlib.suppress(OSError, ValueError, IndexError),
                 open(f"/proc/{name}/stat", encoding="utf-8", errors="replace") as f,
             ):
                 found[int(name)] = _Process(int(name), f.read())
