@@ -17,14 +17,38 @@ from runwire.framing import Junk, Record, records
 T = TypeVar("T")
 
 
-def typed(decoder: msgspec.json.Decoder[T], block: bytes) -> list[T] | None:
-    """Decode a block of lines at once; None if any line is not clean."""
+def typed(decoder: msgspec.json.Decoder[T], block: bytes, *, guarded: bool = True) -> list[T] | None:
+    """Decode a block of lines at once; None if any line is not clean.
+
+    Without `guarded`, bytes that are no UTF-8 are noticed only where a text is decoded: the caller looks at what it
+    passes on encoded.
+    """
     try:
-        if not block.isascii():
+        if guarded and not block.isascii():
             block.decode()
-        return decoder.decode_lines(block)
+        found = decoder.decode_lines(block)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
+    # `msgspec` also takes records that are welded on one line or spread over several: then a line is not a record
+    if not _ends(block, len(found)) and len(found) != len(lines(block)):
+        return None
+    return found
+
+
+def _ends(block: bytes, count: int) -> bool:
+    """Whether the block is exactly this many lines."""
+    if len(block) < _LONG * count:
+        return block.count(b"\n") == count
+    at = 0  # `count` looks at each byte, `find` leaps: over long lines it costs nothing
+    for _ in range(count):
+        at = block.find(b"\n", at) + 1
+        if at == 0:
+            return False
+    return at == len(block)
+
+
+_LONG = 400
+"""Bytes of a line from which leaping pays."""
 
 
 def lines(block: bytes) -> list[bytes]:
@@ -66,10 +90,13 @@ def junk(text: str) -> Diagnostic:
 
 
 def integer(value: Any) -> int | None:
-    """A whole number of a loose record, or None."""
+    """A whole number of a loose record, or None. One that needs more than 64 bits counts nothing that there is."""
     if isinstance(value, float) and value.is_integer():
-        return int(value)
-    return value if isinstance(value, int) and not isinstance(value, bool) else None
+        value = int(value)
+    return value if isinstance(value, int) and not isinstance(value, bool) and -_LIMIT <= value < _LIMIT else None
+
+
+_LIMIT = 1 << 63
 
 
 def string(value: Any) -> str:

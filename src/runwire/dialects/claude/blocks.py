@@ -80,7 +80,7 @@ def call(block: Block, written: str, parent: str | None) -> list[ev.Event]:
 def _entries(todos: Any) -> list[ev.PlanEntry]:
     entries = []
     for todo in sequence(todos):
-        status = mapping(todo).get("status")
+        status: Any = string(mapping(todo).get("status"))
         entries.append(
             ev.PlanEntry(content=string(mapping(todo).get("content")), status=status if status in _PLAN else "pending")
         )
@@ -146,13 +146,13 @@ def _content(raw: Raw | UnsetType) -> tuple[Any, list[ev.Media] | None]:
     if isinstance(raw, UnsetType):
         return None, None
     if memoryview(raw)[0] == _QUOTE:
-        return raw, None
+        return (raw if _is_utf8(raw) else _text(raw)), None
     value = plain(bytes(raw))
     if not isinstance(value, list):
         return None if value is None else mjson.encode(value).decode(), None
     texts, media = [], []
     for part in value:
-        kind, source = mapping(part).get("type"), mapping(mapping(part).get("source"))
+        kind, source = string(mapping(part).get("type")), mapping(mapping(part).get("source"))
         if kind == "text":
             texts.append(string(part.get("text")))
         elif kind in {"image", "document"} and source.get("type") == "base64":
@@ -165,6 +165,14 @@ def _content(raw: Raw | UnsetType) -> tuple[Any, list[ev.Media] | None]:
         else:
             texts.append(mjson.encode(part).decode())
     return "\n".join(texts), media or None
+
+
+def _is_utf8(raw: Raw) -> bool:
+    try:
+        str(memoryview(raw), "utf-8")
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def _text(output: Any) -> Any:

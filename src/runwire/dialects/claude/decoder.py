@@ -18,7 +18,6 @@ Structural, and absorbed: block starts and stops, pings, signatures, redacted th
 from __future__ import annotations
 
 from collections.abc import Sequence
-from json import loads
 from typing import TYPE_CHECKING, Any
 
 from msgspec import UNSET
@@ -26,13 +25,24 @@ from msgspec import UNSET
 from runwire import events as ev
 from runwire.dialects.claude import blocks
 from runwire.dialects.claude.control import Control
+from runwire.dialects.claude.hot import (
+    HOT_LINES,
+    ArgumentsDelta,
+    BlockDelta,
+    Partial,
+    Piece,
+    TextDelta,
+    ThinkingDelta,
+    piece,
+)
+from runwire.dialects.claude.raws import Raws, nth_block, value_of
 from runwire.dialects.claude.records import HOT, LINES, Block, Delta, Line, Message, StreamEvent, repaired
 from runwire.dialects.claude.speaker import Speaker
 from runwire.dialects.claude.system import System
 from runwire.dialects.claude.verdict import Verdicts
 from runwire.formats.clock import milliseconds
 from runwire.formats.codes import code_of
-from runwire.formats.jsonl import careful, junk, lines, mapping, native, plain, retyped, string, typed
+from runwire.formats.jsonl import careful, integer, junk, mapping, native, retyped, string, typed
 from runwire.framing import Junk
 
 if TYPE_CHECKING:
@@ -57,21 +67,21 @@ class ClaudeDecoder:
 
     def feed(self, block: bytes, /) -> list[Output]:
         """Read a block of whole lines."""
-        found = typed(LINES, block)
+        found: list[Any] | None = typed(HOT_LINES, block, guarded=False)  # `blocks` looks at what stays encoded
+        found = typed(LINES, block, guarded=False) if found is None else found
         if found is None:
             return self._careful(block)
         out: list[Output] = []
-        add, main, raws = out.append, self._main, _Raws(block)
+        add, main, text, raws = out.append, self._main, ev.Text, Raws(block)
         for index, line in enumerate(found):
-            event = line.event
-            if event is not None and line.type == "stream_event":
-                delta = event.delta
-                if delta is not None and delta.text is not None and line.parent_tool_use_id is None and main.streamed:
-                    add(ev.Text(delta=delta.text, message_id=main.id))
-                else:
-                    self._stream(line, event, index, raws, out)
-                continue
-            self._line(line, index, raws, out)
+            if type(line) is not Partial:
+                self._line(line, index, raws, out)
+            elif type(event := line.event) is not BlockDelta:
+                self._stream(line, event, index, raws, out)
+            elif type(delta := event.delta) is TextDelta and line.parent_tool_use_id is None and main.streamed:
+                add(text(delta=delta.text, message_id=main.id))
+            else:
+                self._piece(delta, event.index, line.parent_tool_use_id, out)
         return out
 
     def close(self) -> list[Output]:
@@ -106,12 +116,12 @@ class ClaudeDecoder:
             out.append(native("claude", value))
             return
         line = retyped(LINES, value)
-        if line is None and value.get("type") in HOT:
+        if line is None and string(value.get("type")) in HOT:
             slim, odd = repaired(value)
             line = retyped(LINES, slim)
             out.extend(native("claude", block, _parent(value)) for block in odd)
         if line is None:
-            if value.get("type") in HOT:
+            if string(value.get("type")) in HOT:
                 out.append(native("claude", value))
                 return
             line = Line(type=string(value.get("type")))
@@ -126,7 +136,7 @@ class ClaudeDecoder:
         elif kind == "stream_event" and line.event is not None:
             self._stream(line, line.event, index, raws, out)
         else:
-            self._other(kind, _value(raws[index]), out)
+            self._other(kind, value_of(raws[index]), out)
 
     def _other(self, kind: str | None, value: Any, out: list[Output]) -> None:
         if not isinstance(value, dict):
@@ -158,7 +168,7 @@ class ClaudeDecoder:
     def _assistant(self, line: Line, message: Message, index: int, raws: Sequence[Any], out: list[Output]) -> None:
         parent = line.parent_tool_use_id
         if message.model == SYNTHETIC:
-            self._own_words(message, mapping(_value(raws[index])), out)
+            self._own_words(message, mapping(value_of(raws[index])), out)
             return
         speaker = self._speaker(parent)
         message_id = message.id or speaker.id or "message"
@@ -169,9 +179,9 @@ class ClaudeDecoder:
         if not speaker.streamed:
             self._verdicts.count(parent, message_id, message.usage)
         first, content = len(out), message.content
-        for nth, block in enumerate([Block(type="text", text=content)] if isinstance(content, str) else content or []):
+        for at, block in enumerate([Block(type="text", text=content)] if isinstance(content, str) else content or []):
             if not self._block(block, speaker, parent, out):
-                out.append(native("claude", _nth(_value(raws[index]), nth), parent))
+                out.append(native("claude", nth_block(value_of(raws[index]), at), parent))
         _date(out, first, line)
 
     def _block(self, block: Block, speaker: Speaker, parent: str | None, out: list[Output]) -> bool:
@@ -205,17 +215,17 @@ class ClaudeDecoder:
             out.append(ev.Diagnostic(source="stdout", message=text))
             return
         self._verdicts.error(word, text, value)
-        code = code_of(text, status=value.get("api_error_status"), word=word) or "provider"
+        code = code_of(text, status=integer(value.get("api_error_status")), word=word) or "provider"
         out.append(ev.Error(message=text or word, code=code, fatal=False))
 
     def _user(self, line: Line, message: Message, index: int, raws: Sequence[Any], out: list[Output]) -> None:
         parent, first, content = line.parent_tool_use_id, len(out), message.content
         metas = blocks.metas(line.tool_result_meta)
-        for nth, block in enumerate([Block(type="text", text=content)] if isinstance(content, str) else content or []):
+        for at, block in enumerate([Block(type="text", text=content)] if isinstance(content, str) else content or []):
             if block.type == "tool_result" and block.tool_use_id is not None:
                 self._tool_result(block, metas.get(block.tool_use_id, {}), line, out)
             else:
-                self._said(block, nth, mapping(_value(raws[index])), parent, out)
+                self._said(block, at, mapping(value_of(raws[index])), parent, out)
         _date(out, first, line)
 
     def _tool_result(self, block: Block, meta: dict[str, Any], line: Line, out: list[Output]) -> None:
@@ -234,7 +244,7 @@ class ClaudeDecoder:
     def _said(self, block: Block, index: int, value: dict[str, Any], parent: str | None, out: list[Output]) -> None:
         """Text in a user line: a replayed prompt, or words that the program put into the user's mouth."""
         if block.type not in {"text", "image", "document"}:
-            out.append(native("claude", _nth(value, index), parent))
+            out.append(native("claude", nth_block(value, index), parent))
         elif parent is not None or block.type != "text":
             return
         elif value.get("isReplay") and not value.get("isSynthetic"):
@@ -245,13 +255,18 @@ class ClaudeDecoder:
 
     # --- partial messages -----------------------------------------------------------------------------------------
 
-    def _stream(self, line: Line, event: StreamEvent, index: int, raws: Sequence[Any], out: list[Output]) -> None:
+    def _stream(
+        self, line: Line | Partial, event: StreamEvent, index: int, raws: Sequence[Any], out: list[Output]
+    ) -> None:
         parent = line.parent_tool_use_id
         speaker = self._speaker(parent)
         match event.type:
             case "content_block_delta":
-                if not self._delta(event, speaker, parent, out):
-                    out.append(native("claude", _value(raws[index]), parent))
+                found = piece(event.delta or Delta())
+                if found is None:
+                    out.append(native("claude", value_of(raws[index]), parent))
+                else:
+                    self._piece(found, event.index, parent, out)
             case "message_start":
                 message = event.message or Message()
                 speaker.begin(message.id or "message", streamed=True)
@@ -267,25 +282,22 @@ class ClaudeDecoder:
             case "content_block_stop" | "ping":
                 return
             case _:
-                out.append(native("claude", _value(raws[index]), parent))
+                out.append(native("claude", value_of(raws[index]), parent))
 
-    def _delta(self, event: StreamEvent, speaker: Speaker, parent: str | None, out: list[Output]) -> bool:
-        """One delta; False if its type is unknown."""
-        delta = event.delta or Delta()
-        if delta.text is not None:
+    def _piece(self, delta: Piece, index: int | None, parent: str | None, out: list[Output]) -> None:
+        """One delta."""
+        speaker = self._speaker(parent)
+        if type(delta) is TextDelta:
             out.append(ev.Text(delta=delta.text, message_id=self._id(speaker), parent=parent))
-        elif delta.thinking is not None:
+        elif type(delta) is ThinkingDelta:
             speaker.thought.append(delta.thinking)
             out.append(ev.Thinking(delta=delta.thinking, message_id=self._id(speaker), parent=parent))
-        elif delta.partial_json is not None:
-            part = speaker.parts.get(event.index)
+        elif type(delta) is ArgumentsDelta:
+            part = speaker.parts.get(index)
             if part is None:
-                part = speaker.parts[event.index] = blocks.Arguments(f"{self._id(speaker)}:{event.index}", None)
+                part = speaker.parts[index] = blocks.Arguments(f"{self._id(speaker)}:{index}", None)
             if delta.partial_json:
                 out.append(part.add(delta.partial_json, parent))
-        else:
-            return delta.type in {"signature_delta", "citations_delta"}
-        return True
 
     def _block_start(self, event: StreamEvent, speaker: Speaker, parent: str | None, out: list[Output]) -> None:
         block = event.content_block or Block()
@@ -300,7 +312,7 @@ class ClaudeDecoder:
                 speaker.thought.append(block.thinking)
                 out.append(ev.Thinking(delta=block.thinking, message_id=self._id(speaker), parent=parent))
 
-    def _message_stop(self, line: Line, speaker: Speaker, parent: str | None, out: list[Output]) -> None:
+    def _message_stop(self, line: Line | Partial, speaker: Speaker, parent: str | None, out: list[Output]) -> None:
         if line.abandoned_blocks is not UNSET:
             out.append(
                 ev.Discard(message_id=speaker.id, reason="the answer was cut off and is tried again", parent=parent)
@@ -342,41 +354,8 @@ class ClaudeDecoder:
         out.append(ev.TurnDone(turn=0, tool_calls=len(speaker.calls), stop_reason=speaker.stop_reason, parent=parent))
 
 
-class _Raws(Sequence[bytes]):
-    """The raw lines of a block, cut only when one is asked for."""
-
-    def __init__(self, block: bytes) -> None:
-        self._block = block
-        self._lines: list[bytes] | None = None
-
-    def __len__(self) -> int:
-        return len(self._cut())
-
-    def __getitem__(self, index: Any) -> Any:
-        return self._cut()[index]
-
-    def _cut(self) -> list[bytes]:
-        if self._lines is None:
-            self._lines = lines(self._block)
-        return self._lines
-
-
-def _value(raw: bytes | dict[str, Any]) -> Any:
-    if not isinstance(raw, bytes):
-        return raw
-    try:
-        return loads(raw)
-    except ValueError:
-        return plain(raw)
-
-
 def _parent(value: dict[str, Any]) -> str | None:
     return string(value.get("parent_tool_use_id")) or None
-
-
-def _nth(value: Any, index: int) -> Any:
-    content = mapping(mapping(value).get("message")).get("content")
-    return content[index] if isinstance(content, list) and index < len(content) else content
 
 
 def _date(out: list[Output], first: int, line: Line) -> None:

@@ -55,10 +55,9 @@ class Message(Struct, gc=False):
     usage: Tokens | None = None
 
 
-class StreamEvent(Struct, gc=False):
-    """A raw event of the Messages API (partial messages)."""
+class Step(Struct, gc=False):
+    """What a raw event of the Messages API can have."""
 
-    type: str = ""
     index: int | None = None
     delta: Delta | None = None
     message: Message | None = None
@@ -66,17 +65,28 @@ class StreamEvent(Struct, gc=False):
     usage: Tokens | None = None
 
 
-class Line(Struct, gc=False):
-    """One line of stdout."""
+class StreamEvent(Step, gc=False):
+    """A raw event of the Messages API (partial messages)."""
 
-    type: str | None = None
-    event: StreamEvent | None = None
+    type: str = ""
+
+
+class Said(Struct, gc=False):
+    """What the line of a whole message can have."""
+
     message: Message | str | None = None
     parent_tool_use_id: str | None = None
     tool_use_result: Raw | UnsetType = UNSET
     tool_result_meta: Raw | UnsetType = UNSET
-    abandoned_blocks: Raw | UnsetType = UNSET
     timestamp: str | None = None
+
+
+class Line(Said, gc=False):
+    """One line of stdout."""
+
+    type: str | None = None
+    event: StreamEvent | None = None
+    abandoned_blocks: Raw | UnsetType = UNSET
 
 
 LINES: Decoder[Line] = Decoder(Line)

@@ -1,0 +1,44 @@
+"""The lines that stand behind the records of a block, for what the fast reading leaves out. Cut only when asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from json import loads
+from typing import Any
+
+from runwire.formats.jsonl import lines, mapping, plain
+
+
+class Raws(Sequence[bytes]):
+    """The raw lines of a block, cut only when one is asked for."""
+
+    def __init__(self, block: bytes) -> None:
+        self._block = block
+        self._lines: list[bytes] | None = None
+
+    def __len__(self) -> int:
+        return len(self._cut())
+
+    def __getitem__(self, index: Any) -> Any:
+        return self._cut()[index]
+
+    def _cut(self) -> list[bytes]:
+        if self._lines is None:
+            self._lines = lines(self._block)
+        return self._lines
+
+
+def value_of(raw: bytes | dict[str, Any]) -> Any:
+    """A line as plain JSON."""
+    if not isinstance(raw, bytes):
+        return raw
+    try:
+        return loads(raw)
+    except ValueError:
+        return plain(raw)
+
+
+def nth_block(value: Any, index: int) -> Any:
+    """A content block of a plain record."""
+    content = mapping(mapping(value).get("message")).get("content")
+    return content[index] if isinstance(content, list) and index < len(content) else content
