@@ -55,7 +55,8 @@ class Lines:
         """Give the whole lines as one block."""
         cut = chunk.rfind(b"\n") + 1
         if cut == 0:
-            self._keep(chunk)
+            if chunk:
+                self._keep(chunk)
             return []
         if self._size > self._cap:
             first = chunk.index(b"\n") + 1

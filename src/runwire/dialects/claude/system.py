@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from runwire import events as ev
 from runwire.formats.codes import code_of
-from runwire.formats.jsonl import integer, native, sequence, string
+from runwire.formats.jsonl import integer, mapping, native, sequence, string
 
 if TYPE_CHECKING:
     from runwire.dialects.claude.verdict import Verdicts
@@ -40,7 +40,7 @@ class System:
             case "api_retry":
                 event = _retry(value)
             case "compact_boundary":
-                meta = value.get("compact_metadata") or {}
+                meta = mapping(value.get("compact_metadata"))
                 event = ev.Compacted(
                     before_tokens=integer(meta.get("pre_tokens")), after_tokens=integer(meta.get("post_tokens"))
                 )
