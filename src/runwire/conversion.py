@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, BinaryIO
 
 from runwire import events as ev
 from runwire.errors import UsageError
-from runwire.pipeline import Pipeline, started
+from runwire.pipeline import Pipeline, encoder_of, started
 from runwire.redact import Redactor
-from runwire.seams import Context, Dialect, Encoder, Exit, dialect, names, parse_wire
+from runwire.seams import Context, Dialect, Encoder, Exit, dialect, names
 
 if TYPE_CHECKING:
     from runwire.events import Event
@@ -55,14 +55,12 @@ class Conversion:
             yield from events
 
     def _encoder(self) -> tuple[Encoder, bool]:
-        target, options = parse_wire(self.target)
-        found, _ = dialect(target)
-        if found.encoder is None:
-            raise UsageError(
-                f"the wire {target!r} can be read, not written; these can be written: {', '.join(written())}"
-            )
+        wire = self.target
+        if self.ids and wire.partition(",")[0] == "runwire":
+            wire += ",ids=1"
+        found, encoder = encoder_of(wire)
         self.omitted = found.omits
-        return found.encoder(options | ({"ids": "1"} if self.ids and target == "runwire" else {})), found.raw
+        return encoder, found.raw
 
     def _events(self, file: BinaryIO, *, raw: bool) -> Iterator[list[Event]]:
         chunk = file.read(CHUNK)
@@ -101,11 +99,6 @@ class Conversion:
 
 TAIL = 65536
 """Bytes of stderr that are kept: the last ones."""
-
-
-def written() -> list[str]:
-    """The wires that can be written."""
-    return [name for name in names("dialects") if dialect(name)[0].encoder is not None]
 
 
 def detect(head: bytes) -> Dialect:

@@ -16,10 +16,12 @@ from runwire import __version__
 from runwire import events as ev
 from runwire.contract import Contract
 from runwire.contract.relay import Relay
+from runwire.errors import UsageError
 from runwire.events import WIRE, Event
 from runwire.framing import CAP, Lost, Piece, framer
 from runwire.redact import Redactor
-from runwire.seams import Context, Decoder, Dialect, Exit, Output
+from runwire.seams import Context, Decoder, Dialect, Encoder, Exit, Output, names, parse_wire
+from runwire.seams import dialect as find_dialect
 
 
 def runtime() -> ev.Runtime:
@@ -176,10 +178,18 @@ def decode(events: Sequence[Event]) -> None:
                 force_setattr(event, "output", msgspec.json.decode(output))
 
 
+def encoder_of(wire: str) -> tuple[Dialect, Encoder]:
+    """The dialect and a fresh encoder of a wire, options and all. Raises UsageError for one that cannot be written."""
+    name, options = parse_wire(wire)
+    found = find_dialect(name)[0]
+    if found.encoder is None:
+        writable = [other for other in names("dialects") if find_dialect(other)[0].encoder is not None]
+        raise UsageError(f"the wire {name!r} can be read, not written; these can be written: {', '.join(writable)}")
+    return found, found.encoder(options)
+
+
 def _decoder(dialect: Dialect, context: Context) -> Decoder:
     if dialect.decoder is None:
-        from runwire.errors import UsageError
-
         raise UsageError(f"the wire {dialect.name!r} can be written, not read")
     return dialect.decoder(context)
 

@@ -14,6 +14,10 @@ COMMANDS = {
     "convert": "translate a recording from one wire into another",
     "harnesses": "what is installed, which version, what it can do",
     "wires": "the wires that can be read and written",
+    "validate": "check a stream against the law of its wire",
+    "replay": "play a recording again, at its own pace or faster",
+    "schema": "the vocabulary as JSON Schema",
+    "completion": "a completion script for bash, zsh or fish",
     "scripted": "a scripted model server on loopback, for tests",
 }
 

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import BinaryIO
 
-from runwire.cli.options import Parser
+from runwire.cli.options import Parser, open_file, read_file
+from runwire.cli.writing import write_all
 from runwire.conversion import Conversion
-from runwire.errors import UsageError
 from runwire.redact import secrets
 
 _EPILOG = """examples:
@@ -22,34 +21,20 @@ The exit status is 0 when the input could be read, whatever the verdict of the r
 
 def main(argv: list[str]) -> int:
     """Run the command."""
-    parser = Parser(prog="runwire convert", description=__doc__, epilog=_EPILOG)
-    parser.add_argument("file", nargs="?", default="-", metavar="FILE", help="the recording; - or nothing: stdin")
-    parser.add_argument("--from", dest="source", default="auto", metavar="WIRE", help="its wire (default: auto)")
-    parser.add_argument(
-        "--to", dest="target", default="runwire", metavar="WIRE", help="the wire to write (default: runwire)"
-    )
-    parser.add_argument("--exit-code", type=int, metavar="N", help="how the program ended; negative: by that signal")
-    parser.add_argument("--stderr", metavar="FILE", help="what the program wrote to stderr")
-    parser.add_argument("--sent", metavar="FILE", help="what the client wrote to the program (two-way wires)")
-    parser.add_argument("--report", action="store_true", help="tell on stderr what the target cannot carry")
-    parser.add_argument("--raw", action="store_true", help="add each foreign record as a native event")
-    parser.add_argument("--ids", action="store_true", help="put session_id and turn on every event")
-    parser.add_redaction()
-    parser.add_argument("-v", "--verbose", action="store_true", help="show the traceback of an internal fault")
-    args = parser.parse_args(argv)
+    args = parser().parse_args(argv)
     work = Conversion(
         source=args.source,
         target=args.target,
         exit_code=args.exit_code,
-        stderr=_bytes(args.stderr),
-        sent=_bytes(args.sent),
+        stderr=read_file(args.stderr),
+        sent=read_file(args.sent),
         secrets=[] if args.no_redact else secrets(os.environ),
         shapes=args.redact == "shapes",
         raw=args.raw,
         ids=args.ids,
     )
-    with _open(args.file) as file:
-        work.run(file, _write)
+    with open_file(args.file) as file:
+        work.run(file, write_all)
     if args.report:
         _report(work)
     if work.fault is not None and args.verbose:
@@ -59,27 +44,23 @@ def main(argv: list[str]) -> int:
     return 1 if work.fault is not None else 0
 
 
-def _open(name: str) -> BinaryIO:
-    if name == "-":
-        return os.fdopen(os.dup(0), "rb", buffering=0)
-    try:
-        return open(name, "rb", buffering=0)
-    except OSError as error:
-        raise UsageError(f"cannot read {name}: {error.strerror}") from None
-
-
-def _bytes(name: str | None) -> bytes:
-    if name is None:
-        return b""
-    with _open(name) as file:
-        return file.read()
-
-
-def _write(data: bytes) -> None:
-    """All of it, at once: never an unflushed event."""
-    view = memoryview(data)
-    while view:
-        view = view[os.write(1, view) :]
+def parser() -> Parser:
+    """The options of the command."""
+    made = Parser(prog="runwire convert", description=__doc__, epilog=_EPILOG)
+    made.add_argument("file", nargs="?", default="-", metavar="FILE", help="the recording; - or nothing: stdin")
+    made.add_argument("--from", dest="source", default="auto", metavar="WIRE", help="its wire (default: auto)")
+    made.add_argument(
+        "--to", dest="target", default="runwire", metavar="WIRE", help="the wire to write (default: runwire)"
+    )
+    made.add_argument("--exit-code", type=int, metavar="N", help="how the program ended; negative: by that signal")
+    made.add_argument("--stderr", metavar="FILE", help="what the program wrote to stderr")
+    made.add_argument("--sent", metavar="FILE", help="what the client wrote to the program (two-way wires)")
+    made.add_argument("--report", action="store_true", help="tell on stderr what the target cannot carry")
+    made.add_argument("--raw", action="store_true", help="add each foreign record as a native event")
+    made.add_argument("--ids", action="store_true", help="put session_id and turn on every event")
+    made.add_redaction()
+    made.add_argument("-v", "--verbose", action="store_true", help="show the traceback of an internal fault")
+    return made
 
 
 def _report(work: Conversion) -> None:

@@ -10,10 +10,7 @@ from runwire.cli.options import Parser
 
 def main(argv: list[str]) -> int:
     """Run the command."""
-    parser = Parser(prog="runwire harnesses", description=__doc__)
-    parser.add_argument("name", nargs="*", metavar="NAME", help="only these")
-    parser.add_argument("--json", action="store_true", help="as a JSON array")
-    args = parser.parse_args(argv)
+    args = parser().parse_args(argv)
     from concurrent.futures import ThreadPoolExecutor
 
     from runwire.seams import Readiness, harness, names
@@ -45,3 +42,11 @@ def main(argv: list[str]) -> int:
         if state.fix:
             sys.stdout.write(f"{'':<10} fix: {state.fix}\n")
     return 0
+
+
+def parser() -> Parser:
+    """The options of the command."""
+    made = Parser(prog="runwire harnesses", description=__doc__)
+    made.add_argument("name", nargs="*", metavar="NAME", help="only these")
+    made.add_argument("--json", action="store_true", help="as a JSON array")
+    return made

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from difflib import get_close_matches
-from typing import Any, NoReturn
+from typing import Any, BinaryIO, NoReturn
 
 from runwire.errors import UsageError
 
@@ -34,3 +35,26 @@ class Parser(argparse.ArgumentParser):
             help="mask the values of secret variables (default), or also what looks like a token",
         )  # fmt: skip
         self.add_argument("--no-redact", action="store_true", help="mask nothing")
+
+
+def open_file(name: str) -> BinaryIO:
+    """A file, or stdin for `-`. Raises UsageError that names it."""
+    if name == "-":
+        return os.fdopen(os.dup(0), "rb", buffering=0)
+    try:
+        return open(name, "rb", buffering=0)
+    except OSError as error:
+        raise UsageError(f"cannot read {name}: {error.strerror}") from None
+
+
+def read_file(name: str | None) -> bytes:
+    """All of a file; nothing for None."""
+    if name is None:
+        return b""
+    with open_file(name) as file:
+        return file.read()
+
+
+def default_wire() -> str:
+    """What stdout speaks when nothing is said: the answer as it comes for a person, the answer alone for a pipe."""
+    return "text,stream=1" if sys.stdout.isatty() else "text"

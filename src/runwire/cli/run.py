@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-import sys
 from contextlib import ExitStack
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from runwire.cli.options import default_wire
 from runwire.cli.run_options import job_of, parser, wire_of
 from runwire.errors import NotReady, UsageError
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 def main(argv: list[str]) -> int:
     """Run the command."""
     args = parser().parse_args(argv)
-    wire = wire_of(args, "text,stream=1" if sys.stdout.isatty() else "text")
+    wire = wire_of(args, default_wire())
     job = job_of(args)
     from runwire.seams import harness
 

@@ -96,19 +96,10 @@ def wire_of(args: argparse.Namespace, otherwise: str) -> str:
     if args.ids and wire.split(",", maxsplit=1)[0] == "runwire":
         wire += ",ids=1"
     if wire not in {"runwire", "text"}:
-        _check(wire)
+        from runwire.pipeline import encoder_of
+
+        encoder_of(wire)
     return wire
-
-
-def _check(wire: str) -> None:
-    """Does the wire exist, can it be written, does it know its options?"""
-    from runwire.seams import dialect, parse_wire
-
-    name, options = parse_wire(wire)
-    found = dialect(name)[0]
-    if found.encoder is None:
-        raise UsageError(f"the wire {name!r} can be read, not written; `runwire wires` tells which can be")
-    found.encoder(options)
 
 
 def job_of(args: argparse.Namespace) -> Job:
@@ -160,7 +151,7 @@ def _prompt(args: argparse.Namespace) -> str:
     given = [text for text in (args.prompt, args.printed) if text]
     if len(given) > 1:
         raise UsageError("two prompts were given; quote the prompt so that it is one argument")
-    prompt = given[0] if given else None
+    prompt: str | None = given[0] if given else None
     if prompt == "-" or (prompt is None and not sys.stdin.isatty()):
         prompt = sys.stdin.buffer.read().decode("utf-8", "replace")
     if not prompt or not prompt.strip():

@@ -5,13 +5,13 @@ The rule it keeps: stdout carries one line of JSON with the addresses, for progr
 
 from __future__ import annotations
 
-import argparse
 import json
 import signal
 import sys
 import threading
 from typing import TYPE_CHECKING
 
+from runwire.cli.options import Parser
 from runwire.errors import UsageError
 
 if TYPE_CHECKING:
@@ -40,10 +40,7 @@ def main(argv: list[str]) -> int:
     Raises:
         UsageError: the script or the port cannot be used.
     """
-    parser = argparse.ArgumentParser(prog="runwire scripted", description="A scripted model server for your own tests.")
-    parser.add_argument("file", nargs="?", metavar="FILE", help="script, .json or .toml; a short demo without it")
-    parser.add_argument("--port", type=int, default=0, help="port on 127.0.0.1 (default: a free one)")
-    arguments = parser.parse_args(argv)
+    arguments = parser().parse_args(argv)
     server = _server(arguments.file, arguments.port)
     stop = _stop_on_signals()  # before the line that tells others that there is something to stop
     with server:
@@ -52,6 +49,14 @@ def main(argv: list[str]) -> int:
         print(_help(server), end="", file=sys.stderr, flush=True)
         stop.wait()
     return 0
+
+
+def parser() -> Parser:
+    """The options of the command."""
+    made = Parser(prog="runwire scripted", description="A scripted model server for your own tests.")
+    made.add_argument("file", nargs="?", metavar="FILE", help="script, .json or .toml; a short demo without it")
+    made.add_argument("--port", type=int, default=0, help="port on 127.0.0.1 (default: a free one)")
+    return made
 
 
 def _server(file: str | None, port: int) -> ModelServer:

@@ -13,7 +13,8 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from runwire.cli.status import exit_status, farewell, remark
-from runwire.seams import dialect, parse_wire
+from runwire.cli.writing import write_all
+from runwire.pipeline import encoder_of
 
 if TYPE_CHECKING:
     from runwire.pump import Plan, Run
@@ -54,10 +55,7 @@ class Stream:
     """One run to stdout."""
 
     def __init__(self, plan: Plan, wire: str, signals: Signals, *, verbose: bool, quiet: bool, go_on: bool) -> None:
-        name, options = parse_wire(wire)
-        found = dialect(name)[0]
-        assert found.encoder is not None  # noqa: S101 - the command has checked it
-        self._encoder = found.encoder(options)
+        found, self._encoder = encoder_of(wire)
         plan.raw = found.raw and not plan.sinks and not verbose
         self._plan = plan
         self._signals = signals
@@ -110,9 +108,9 @@ class Stream:
             if not data:
                 return
             if len(data) <= _ROOM and _writable():
-                _write_all(data)
+                write_all(data)
                 return
-            work = asyncio.get_running_loop().run_in_executor(None, _write_all, data)
+            work = asyncio.get_running_loop().run_in_executor(None, write_all, data)
             while not work.done():
                 cancelled = self._signals.number is not None
                 await asyncio.wait({work}, timeout=_LAST if cancelled else 1.0)
@@ -139,12 +137,6 @@ def _writable() -> bool:
     poll = select.poll()
     poll.register(1, select.POLLOUT)
     return bool(poll.poll(0))
-
-
-def _write_all(data: bytes) -> None:
-    view = memoryview(data)
-    while view:
-        view = view[os.write(1, view) :]
 
 
 def _say(line: str) -> None:

@@ -9,9 +9,7 @@ from runwire.cli.options import Parser
 
 def main(argv: list[str]) -> int:
     """Run the command."""
-    parser = Parser(prog="runwire wires", description=__doc__)
-    parser.add_argument("--json", action="store_true", help="as a JSON array")
-    args = parser.parse_args(argv)
+    args = parser().parse_args(argv)
     from runwire.seams import dialect, names
 
     found = [dialect(name)[0] for name in names("dialects")]
@@ -35,3 +33,10 @@ def main(argv: list[str]) -> int:
         ways = "/".join(["read"] * (one.decoder is not None) + ["write"] * (one.encoder is not None))
         sys.stdout.write(f"{one.name:<10} {ways:<11} {one.about}\n")
     return 0
+
+
+def parser() -> Parser:
+    """The options of the command."""
+    made = Parser(prog="runwire wires", description=__doc__)
+    made.add_argument("--json", action="store_true", help="as a JSON array")
+    return made

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from runwire.errors import UnknownName, UsageError
+from runwire.pipeline import encoder_of
 from runwire.seams import Encoder, SinkKind, dialect, parse_wire
 
 if TYPE_CHECKING:
@@ -55,11 +56,7 @@ def open_file(argument: str) -> FileSink:
             path, wire = argument, "runwire"
     if not path:
         raise UsageError("file: needs a path, as in file:run.ndjson")
-    name, options = parse_wire(wire)
-    found = dialect(name)[0]
-    if found.encoder is None:
-        raise UsageError(f"the wire {name!r} can be read, not written")
-    return FileSink(path, found.encoder(options))
+    return FileSink(path, encoder_of(wire)[1])
 
 
 SINK = SinkKind(name="file", open=open_file, about="file:PATH[:WIRE]")

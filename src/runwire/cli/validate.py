@@ -1,0 +1,68 @@
+"""`runwire validate`: the law of a wire, checked: ordering, ids, types."""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+from pkgutil import iter_modules
+
+from runwire.cli.options import Parser, read_file
+from runwire.errors import UnknownName
+
+_EPILOG = """examples:
+  runwire validate run.ndjson
+  runwire run "..." --json | runwire validate
+  runwire validate old.jsonl --wire bullpen
+
+The exit status is 1 when the law is broken; each breach is a line: where, and what. The wire is told by the input's own
+beginning unless --wire says it.
+"""
+
+
+def main(argv: list[str]) -> int:
+    """Run the command."""
+    found = parser().parse_args(argv)
+    data = read_file(found.file)
+    wire = found.wire or _detected(data)
+    bad = _breaches(wire, data)
+    for breach in bad[: found.most]:
+        sys.stdout.write(f"{breach}\n")
+    if len(bad) > found.most:
+        sys.stdout.write(f"... and {len(bad) - found.most} more\n")
+    if not found.quiet:
+        sys.stderr.write(f"{wire}: {len(bad)} breaches\n" if bad else f"{wire}: lawful\n")
+    return 1 if bad else 0
+
+
+def parser() -> Parser:
+    """The options of the command."""
+    made = Parser(prog="runwire validate", description=__doc__, epilog=_EPILOG)
+    made.add_argument("file", nargs="?", default="-", metavar="FILE", help="the stream; - or nothing: stdin")
+    made.add_argument("--wire", metavar="NAME", help="its wire (default: told by its beginning)")
+    made.add_argument("--most", type=int, default=50, metavar="N", help="print at most N breaches (default: 50)")
+    made.add_argument("-q", "--quiet", action="store_true", help="no summary on stderr")
+    return made
+
+
+def _detected(data: bytes) -> str:
+    from runwire.conversion import detect
+    from runwire.errors import UsageError
+
+    try:
+        return detect(data).name
+    except UsageError:
+        return "runwire"
+
+
+def _breaches(wire: str, data: bytes) -> list[str]:
+    """The breaches of a wire's law. Each wire that has one has a module in `runwire.testing.law`."""
+    from runwire.testing import law
+
+    if wire == "runwire":
+        return law.wire_breaches(data)
+    lawful = {module.name.replace("_", "-") for module in iter_modules(law.__path__)} - {"machines"}
+    if wire not in lawful:
+        raise UnknownName("law for the wire", wire, [*lawful, "runwire"])
+    check = import_module(f"runwire.testing.law.{wire.replace('-', '_')}").breaches
+    found: list[str] = check(data.split(b"\n"))
+    return found
