@@ -63,11 +63,13 @@ class Client:
         self._clients: dict[bool, Any] = {}
 
     @asynccontextmanager
-    async def post(self, url: str, headers: dict[str, str], body: bytes) -> AsyncIterator[Reply]:
+    async def post(
+        self, url: str, headers: dict[str, str], body: bytes, *, kind: str = "application/json"
+    ) -> AsyncIterator[Reply]:
         """Send a request; leaving the block closes the stream."""
         from pyreqwest.exceptions import PyreqwestError
 
-        request = self._client(url).post(url).headers(headers | {"content-type": "application/json"})
+        request = self._client(url).post(url).headers(headers | {"content-type": kind})
         try:
             async with request.body_bytes(body).streamed_read_buffer_limit(0).build_streamed() as response:
                 yield Reply(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
 from inspect import isawaitable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from runwire.errors import UsageError
 from runwire.seams import SinkKind
@@ -30,16 +30,20 @@ class CallableSink:
         """Nothing is held."""
 
 
-def open_callable(argument: str) -> CallableSink:
-    """`MODULE:FUNCTION`, imported."""
+def imported(kind: str, argument: str) -> Callable[[Any], Any]:
+    """The function of `MODULE:FUNCTION`. Raises UsageError that says what cannot be imported."""
     from importlib import import_module
 
     module, _, name = argument.partition(":")
     try:
-        function = getattr(import_module(module), name)
+        function: Callable[[Any], Any] = getattr(import_module(module), name)
     except (ImportError, AttributeError, ValueError) as error:
-        raise UsageError(f"callable: needs MODULE:FUNCTION, and {argument!r} cannot be imported: {error}") from None
-    return CallableSink(function)
+        raise UsageError(f"{kind}: needs MODULE:FUNCTION, and {argument!r} cannot be imported: {error}") from None
+    return function
 
 
-SINK = SinkKind(name="callable", open=open_callable, about="callable:MODULE:FUNCTION, called with each event")
+SINK = SinkKind(
+    name="callable",
+    open=lambda argument: CallableSink(imported("callable", argument)),
+    about="callable:MODULE:FUNCTION, called with each event",
+)
