@@ -4,13 +4,16 @@
 |---|---|
 | the program could not be started | failed, spawn_failed |
 | a fault of ours | failed, internal |
-| a time-out, and no verdict before it | failed, timeout |
-| a cancel, and no verdict before it; the reader went away | cancelled |
+| a time-out before the natural end | failed, timeout |
+| a cancel before the natural end; the reader went away | cancelled |
 | verdicts: the last one that had turns, else the last | what it says |
 | none, the exit ends this wire, status 0 after a turn, nothing open | completed |
 | none, a signal (or status 128 + signal) | failed, killed |
 | none, another status | failed, crashed (or the code of the last error) |
 | none, status 0 or unknown | failed, protocol (or the code of the last error) |
+
+Whether a time-out or a cancel came before the natural end is for the shell to say, which has the clock: it names such a
+cause only then.
 """
 
 from __future__ import annotations
