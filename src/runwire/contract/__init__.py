@@ -127,30 +127,28 @@ class Contract:
 
     def apply(self, outputs: Sequence[Output], out: list[Event], /) -> None:
         """Add the lawful events for these outputs, not yet stamped."""
-        texts, rules, add = self._texts, self._rules, out.append
+        texts, text, thinking, add = self._texts, ev.Text, ev.Thinking, out.append
         given: Sequence[Any] = outputs
+        hot_id, hot_thought, parent, keep = texts.hot()  # at hand while nothing but deltas comes
         for output in given:
             kind = type(output)
-            if kind is ev.Text:
-                if output.message_id is texts.hot_id and output.parent is texts.hot_parent and output.delta:
-                    texts.hot_pieces.append(output.delta)
-                    add(output)
-                    continue
-            elif (
-                kind is ev.Thinking
-                and output.message_id is texts.hot_thought
-                and output.parent is texts.hot_parent
-                and output.delta
-            ):
+            if kind is text and output.message_id is hot_id and output.parent is parent and (delta := output.delta):
+                keep(delta)
                 add(output)
-                continue
-            rule = rules.get(kind)
-            if rule is not None:
-                rule(output, out)
-            elif kind is Verdict:
-                self._verdict(output, out)
-            elif isinstance(output, Event):
+            elif kind is thinking and output.message_id is hot_thought and output.parent is parent and output.delta:
                 add(output)
+            else:
+                self._one(kind, output, out)
+                hot_id, hot_thought, parent, keep = texts.hot()
+
+    def _one(self, kind: type, output: Any, out: list[Event]) -> None:
+        rule = self._rules.get(kind)
+        if rule is not None:
+            rule(output, out)
+        elif kind is Verdict:
+            self._verdict(output, out)
+        elif isinstance(output, Event):
+            out.append(output)
 
     def stamp(self, out: list[Event], now: int, /) -> list[Event]:
         """Number and date these events."""

@@ -14,6 +14,8 @@ from msgspec.structs import replace
 from runwire import events as ev
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from runwire.events import Event
 
 Key: TypeAlias = tuple[str | None, str]
@@ -56,6 +58,10 @@ class Texts:
     def last(self) -> str:
         """The last whole message of the main agent."""
         return next(reversed(self._answers.values()), "")
+
+    def hot(self) -> tuple[str | None, str | None, str | None, Callable[[str], None]]:
+        """What the tight loop needs to know: ids of the open text and thought, their parent, and where pieces go."""
+        return self.hot_id, self.hot_thought, self.hot_parent, self.hot_pieces.append
 
     def delta(self, event: ev.Text, out: list[Event]) -> None:
         """Take a piece of text."""

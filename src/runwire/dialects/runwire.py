@@ -127,10 +127,14 @@ def escaped(encoded: bytes) -> bytes:
     """
     if b"\xa8" not in encoded and b"\xa9" not in encoded and b"\x85" not in encoded:
         return encoded
-    text = encoded.decode()
-    if "\u2028" in text or "\u2029" in text or "\x85" in text:
-        return text.translate(_TABLE).encode()
+    for at in range(0, len(encoded), _STEP):  # small pieces stay in the cache; two bytes more, for what a cut splits
+        text = encoded[at : at + _STEP + 2].decode("utf-8", "ignore")
+        if "\u2028" in text or "\u2029" in text or "\x85" in text:
+            return encoded.decode().translate(_TABLE).encode()
     return encoded
+
+
+_STEP = 16_384
 
 
 def clip(text: str, cap: int) -> str:
