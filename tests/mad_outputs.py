@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace as changed
 from typing import Any
 
 from hypothesis import strategies as st
 from msgspec import UNSET
 from msgspec.structs import replace
+from msgspec.structs import replace as changed
 
 from runwire import events as ev
 from runwire.seams import Exit, Send, Serve, Verdict

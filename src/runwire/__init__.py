@@ -3,21 +3,20 @@
 The public names are resolved when first used: importing this package does nothing and is fast.
 """
 
-from __future__ import annotations
+TYPE_CHECKING = False  # what type checkers take for true; importing `typing` would double the start of a command
+if TYPE_CHECKING:
+    from typing import Any
 
-from typing import TYPE_CHECKING, Any
+    from runwire.api import Run, convert, run, run_sync
 
 __version__ = "0.1.0"
-
-if TYPE_CHECKING:
-    from runwire.api import Run, convert, run, run_sync
 
 _HOME = {"run": "runwire.api", "run_sync": "runwire.api", "convert": "runwire.api", "Run": "runwire.api"}
 
 __all__ = ["Run", "__version__", "convert", "run", "run_sync"]
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> "Any":
     from importlib import import_module
 
     if name in _HOME:

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, BinaryIO
+
+from msgspec import Struct, field
 
 from runwire import events as ev
 from runwire.errors import UsageError
@@ -23,8 +24,7 @@ if TYPE_CHECKING:
 CHUNK = 1 << 18
 
 
-@dataclass
-class Conversion:
+class Conversion(Struct):
     """One conversion. `exit_code` is negative for a signal; `sent` is what the client wrote to the agent."""
 
     source: str = "auto"

@@ -13,7 +13,6 @@ A decoder never raises; what goes wrong inside a run is an event of the run, not
 
 from __future__ import annotations
 
-from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -36,6 +35,8 @@ class UnknownName(UsageError):
     """No dialect, harness or sink of that name. The message names the nearest known ones."""
 
     def __init__(self, kind: str, name: str, known: Iterable[str]) -> None:
+        from difflib import get_close_matches
+
         self.kind, self.name, self.known = kind, name, sorted(known)
         near = get_close_matches(name, self.known, n=1, cutoff=0.5)
         hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(self.known)}"

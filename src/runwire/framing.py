@@ -12,17 +12,17 @@ before, between and after records, several records welded on one line.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from json import JSONDecodeError, JSONDecoder
 from math import isfinite
 from typing import Any, Literal, Protocol, TypeAlias
+
+from msgspec import Struct
 
 CAP = 64 * 1024 * 1024
 """Bytes of one record that are kept; a longer one is dropped whole, and said so."""
 
 
-@dataclass(frozen=True)
-class Lost:
+class Lost(Struct, frozen=True):
     """A record that was over the cap. `size` is its length in bytes, `head` its beginning."""
 
     size: int
@@ -186,16 +186,14 @@ _NOISE = re.compile(
 _JSON = JSONDecoder()
 
 
-@dataclass(frozen=True)
-class Record:
+class Record(Struct, frozen=True):
     """One JSON object or array: its bytes, and the value with every lone surrogate made U+FFFD."""
 
     raw: bytes
     value: Any
 
 
-@dataclass(frozen=True)
-class Junk:
+class Junk(Struct, frozen=True):
     """Text between records that is no JSON record."""
 
     text: str

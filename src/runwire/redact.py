@@ -278,9 +278,7 @@ class Redactor:
     def _verdict(self, verdict: Verdict) -> Verdict:
         if not self._is_tainted(verdict.message) and not self._is_tainted(verdict.text):
             return verdict
-        from dataclasses import replace as changed
-
-        return changed(verdict, message=self.value(verdict.message), text=self.value(verdict.text))
+        return replace(verdict, message=self.value(verdict.message), text=self.value(verdict.text))
 
     def _raw(self, raw: Raw) -> Any:
         r"""A JSON string that is still encoded. Letters that are written as escapes are decoded first.

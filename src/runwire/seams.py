@@ -12,20 +12,21 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass, field
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
+from msgspec import Struct, field  # dataclasses would cost a fifth of the start of a command
+
 from runwire.errors import UnknownName
+from runwire.events import Tokens
 
 if TYPE_CHECKING:
-    from runwire.events import Event, Tokens
+    from runwire.events import Event
 
 Room = Literal["dialects", "harnesses", "sinks"]
 
 
-@dataclass(frozen=True)
-class Context:
+class Context(Struct, frozen=True):
     """What a decoder is told about the run.
 
     `resumed`: the session existed before, so running totals of the vendor hold more than this run. `prior`: the
@@ -38,8 +39,7 @@ class Context:
     variant: str = ""
 
 
-@dataclass(frozen=True)
-class Verdict:
+class Verdict(Struct, frozen=True):
     """The agent's own terminal record. It is never on a wire: the contract makes the `result` of it.
 
     `usage` is the share of this prompt, cost included; the contract adds up. `had_turns`: the record stands for work
@@ -56,15 +56,13 @@ class Verdict:
     pending: bool = False
 
 
-@dataclass(frozen=True)
-class Send:
+class Send(Struct, frozen=True):
     """Bytes to write to the agent: handshakes and automatic replies of two-way wires."""
 
     data: bytes
 
 
-@dataclass(frozen=True)
-class Serve:
+class Serve(Struct, frozen=True):
     """The agent asks us for I/O (files, terminals)."""
 
     request_id: Any
@@ -72,8 +70,7 @@ class Serve:
     params: Any
 
 
-@dataclass(frozen=True)
-class Command:
+class Command(Struct, frozen=True):
     """What we say to an agent over a two-way wire."""
 
     verb: Literal["prompt", "answer", "permit", "serve", "interrupt", "steer"]
@@ -86,8 +83,7 @@ Output: TypeAlias = "Event | Verdict | Send | Serve"
 """What a decoder gives."""
 
 
-@dataclass(frozen=True)
-class Exit:
+class Exit(Struct, frozen=True):
     """How the source ended. `code` is negative for a signal; None = not known (it still runs, or nobody told)."""
 
     code: int | None = None
@@ -134,8 +130,7 @@ def _never(_head: bytes) -> int:
     return 0
 
 
-@dataclass(frozen=True)
-class Dialect:
+class Dialect(Struct, frozen=True):
     """One wire format, for reading, writing or both.
 
     `terminal`: a record ends a run, or only the exit of the program does. `turns`: the wire shows where a round trip to
@@ -173,8 +168,7 @@ class Redactor(Protocol):
         """Give the held-back tails."""
 
 
-@dataclass(frozen=True)
-class Job:
+class Job(Struct, frozen=True):
     """What a run is asked to do, in neutral words; each harness maps it onto its own flags.
 
     `env` is the whole environment. `approve` is the ladder read < ask < edit < full. `command` stands in the place of
@@ -196,8 +190,7 @@ class Job:
     options: dict[str, Any] = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
-class Launch:
+class Launch(Struct, frozen=True):
     """How to start the child. `stdin`: bytes to write and close after; None = closed from the start."""
 
     argv: list[str]
@@ -222,8 +215,7 @@ class Session(Protocol):
         """How it has ended, as far as that is known by now."""
 
 
-@dataclass(frozen=True)
-class Readiness:
+class Readiness(Struct, frozen=True):
     """What `runwire harnesses` tells of a harness. `fix` is the command that would mend what is missing."""
 
     installed: bool
@@ -234,8 +226,7 @@ class Readiness:
     fix: str | None = None
 
 
-@dataclass(frozen=True)
-class Harness:
+class Harness(Struct, frozen=True):
     """A program (`launch`) or a session of our own (`open`), and what it can do.
 
     `check` looks at a job before anything is started: it raises UsageError for what cannot be, NotReady for what is missing.
@@ -261,8 +252,7 @@ class Sink(Protocol):
         """Write what is left and let go."""
 
 
-@dataclass(frozen=True)
-class SinkKind:
+class SinkKind(Struct, frozen=True):
     """A kind of destination. `open` takes what follows the colon of `--to NAME:ARGUMENT`."""
 
     name: str

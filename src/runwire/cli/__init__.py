@@ -3,8 +3,6 @@
 Only the module of the command is imported, so that a command pays for what it uses.
 """
 
-from __future__ import annotations
-
 import sys
 
 from runwire import __version__

@@ -5,10 +5,23 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from difflib import get_close_matches
 from typing import Any, BinaryIO, NoReturn
 
 from runwire.errors import UsageError
+
+
+class _Plain(argparse.RawDescriptionHelpFormatter):
+    """Knows its width: argparse makes a formatter for each option, and the first would import shutil to measure."""
+
+    def __init__(self, prog: str) -> None:
+        super().__init__(prog, width=_width())
+
+
+def _width() -> int:
+    try:
+        return int(os.environ.get("COLUMNS") or os.get_terminal_size(1).columns) - 2
+    except (OSError, ValueError):
+        return 78
 
 
 class Parser(argparse.ArgumentParser):
@@ -16,12 +29,14 @@ class Parser(argparse.ArgumentParser):
 
     def __init__(self, **settings: Any) -> None:
         settings.setdefault("allow_abbrev", False)
-        settings.setdefault("formatter_class", argparse.RawDescriptionHelpFormatter)
+        settings.setdefault("formatter_class", _Plain)
         super().__init__(**settings)
 
     def error(self, message: str) -> NoReturn:
         """Say what is wrong and what may be meant; exit 2."""
         if "unrecognized arguments" in message:
+            from difflib import get_close_matches
+
             flag = message.split(": ", 1)[1].split(maxsplit=1)[0].split("=", maxsplit=1)[0]
             near = get_close_matches(flag, self._option_string_actions, n=1, cutoff=0.5)
             message = f"unknown option {flag}" + (f"; did you mean {near[0]}?" if near else "")

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 from contextlib import ExitStack
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
+
+from msgspec.structs import replace
 
 from runwire.cli.options import default_wire
 from runwire.cli.run_options import job_of, parser, wire_of

@@ -14,8 +14,10 @@ import asyncio
 import time
 from collections import deque
 from collections.abc import AsyncIterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, Self
+
+from msgspec.structs import replace
 
 from runwire import events as ev
 from runwire.errors import NotReady
