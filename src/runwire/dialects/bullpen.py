@@ -14,9 +14,10 @@ never stand together. `turn_done` waits for what follows it, because only the re
 reply. Arguments that are no JSON are told as a clipped input is: a string, marked; no arguments are an empty object, as
 bullpen reads them. What was written and is discarded later stays. Option: `cap=BYTES` (0 = none).
 
-Read. The wire does not show the end of a round trip with tool calls: the contract infers it. `turn_done` without a text
-since the last call is the end of one more, empty, round trip. The figures of this run are those of the session without
-`Context.prior`; unknown when the session is resumed and nobody told them. `dispatched` is no event of a run.
+Read. An error with a text, or after a `turn_done`, is a reply that was cut; any other has failed. The wire does not
+show the end of a round trip with tool calls: the contract infers it. `turn_done` without a text since the last call is
+the end of one more, empty, round trip. The figures of this run are those of the session without `Context.prior`;
+unknown when the session is resumed and nobody told them. `dispatched` is no event of a run.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ if TYPE_CHECKING:
 CAP = 262_144
 _ANY: msgspec.json.Decoder[Any] = msgspec.json.Decoder()
 _Line: TypeAlias = dict[str, Any]
-_REPLIED = {"completed", "truncated", "refused"}  # the model's last reply came to its end
+_TOLD = {"completed", "truncated"}  # with the text, and after a turn_done: the last reply came to its end
 _WHY = {
     "truncated": "the answer was cut at the token limit; its partial text is kept",
     "refused": "the model refused to answer",
@@ -83,7 +84,7 @@ class BullpenEncoder:
         return b""
 
     def _begin(self) -> None:
-        """A new run: the texts of this round trip, of the one before, and those that were not told yet."""
+        """A new run: the texts of this round trip, of the last one with any, and those that were not told yet."""
         self._meter, self._told = Meter(), (0, 0)
         self._blocks: list[ev.Message] = []
         self._answer: list[ev.Message] = []
@@ -142,7 +143,7 @@ class BullpenEncoder:
 
     def _turn_done(self, event: ev.TurnDone, out: list[_Line]) -> None:
         self._settle(out)
-        self._answer, self._blocks = self._blocks, []
+        self._answer, self._blocks = self._blocks or self._answer, []
         if event.tool_calls == 0:
             self._say(out)
             self._done = self._meter.so_far()
@@ -150,7 +151,7 @@ class BullpenEncoder:
     def _result(self, event: ev.Result, out: list[_Line]) -> None:
         self._say(out)
         whole = self._meter.whole(event.usage)
-        if self._done is not None and event.status in _REPLIED:
+        if self._done is not None and event.status in _TOLD:
             self._done = whole
             self._settle(out)
         text = _joined(self._blocks or self._answer) or event.text
@@ -160,7 +161,7 @@ class BullpenEncoder:
                 "kind": "result",
                 "message": (event.message or _WHY[event.status]) if event.error else None,
                 "session_id": event.session_id,
-                "text": text if event.status in {"completed", "truncated"} else "",
+                "text": text if event.status in _TOLD else "",
                 "usage": self._figures(whole),
             }
         )
@@ -221,7 +222,7 @@ class BullpenDecoder:
     def __init__(self, context: Context) -> None:
         self._context = context
         self._texts = self._calls = 0
-        self._shown = ""
+        self._shown, self._done = "", False
         self._usage: tuple[int | None, int | None] | None = None
 
     def feed(self, block: bytes, /) -> list[Output]:
@@ -249,7 +250,7 @@ class BullpenDecoder:
             case "assistant_text" if isinstance(record.get("text"), str):
                 self._text(record["text"], out)
             case "tool_start":
-                self._calls += 1
+                self._calls, self._done = self._calls + 1, False
                 out.append(_start(record))
             case "tool_end":
                 out.append(_end(record))
@@ -258,7 +259,7 @@ class BullpenDecoder:
                 if self._calls:  # the reply that ended here is one after that with the calls, and said nothing
                     out.append(ev.TurnDone(turn=0, tool_calls=self._calls))
                 out.append(ev.TurnDone(turn=0, tool_calls=0))
-                self._calls = 0
+                self._calls, self._done = 0, True
             case "result" if isinstance(record.get("error"), bool):
                 self._result(record, out)
             case _ if isinstance(value, dict | list):
@@ -268,12 +269,13 @@ class BullpenDecoder:
 
     def _text(self, text: str, out: list[Output]) -> None:
         self._texts += 1
-        self._calls, self._shown = 0, text
+        self._calls, self._shown, self._done = 0, text, False
         out.append(ev.Message(text=text, message_id=f"text_{self._texts}"))
 
     def _result(self, record: dict[str, Any], out: list[Output]) -> None:
         text, error, message = string(record.get("text")), record["error"], string(record.get("message"))
-        if text and not (self._shown and text.endswith(self._shown)):
+        cut = error and bool(text or self._done)  # nothing else fails after the reply has ended
+        if text and not self._shown.endswith(text) and not (self._shown and text.endswith(self._shown)):
             self._text(text, out)  # not shown before, so it is all there is of it
         self._session_usage(record.get("usage"), out)
         if string(record.get("session_id")):
@@ -282,7 +284,7 @@ class BullpenDecoder:
             )
         status: Literal["completed", "truncated", "failed"] = "completed"
         if error:
-            status = "truncated" if text else "failed"
+            status = "truncated" if cut else "failed"
         code = (code_of(message) or "provider") if status == "failed" else None
         out.append(Verdict(status, code, message or None, text, usage=self._share()))
 

@@ -182,6 +182,7 @@ class SupercodeDecoder:
         self._turn = 1
         self._calls = 0
         self._over = self._late = False
+        self._warnings: list[Output] = []
 
     def feed(self, block: bytes, /) -> list[Output]:
         """Read a block of whole lines."""
@@ -223,8 +224,8 @@ class SupercodeDecoder:
                 out.append(_request(record))
             case "turn_completed":
                 self._turn_completed(out)
-            case "cache_warning":
-                out.append(ev.CacheWarning(message=string(record.get("message"))))
+            case "cache_warning":  # it follows the end, also one that is held back
+                (self._warnings if self._over else out).append(ev.CacheWarning(message=string(record.get("message"))))
             case "background_output":
                 self._settle(out)
                 chunk, truncated = string(record.get("chunk")), record.get("truncated") is True
@@ -241,7 +242,8 @@ class SupercodeDecoder:
         """The end that was held back: what comes now tells whether it was that of a round trip with calls."""
         if self._over:
             self._over, self._late = False, called
-            out.append(ev.TurnDone(turn=0, tool_calls=int(called)))
+            out += [ev.TurnDone(turn=0, tool_calls=int(called)), *self._warnings]
+            self._warnings = []
 
     def _turn_completed(self, out: list[Output]) -> None:
         self._settle(out)
