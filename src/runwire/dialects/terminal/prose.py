@@ -1,0 +1,280 @@
+"""Text of the agent as it comes: wrapped at borders of words, its Markdown coloured, nothing of it taken away.
+
+The rule: what is shown depends on the text, never on how it was cut into deltas. So the last word is held back until
+it is whole, and what a line is (heading, item, fence, row of a table) is decided by its first word. Rows of a table
+are held back until the table is whole. Marks such as `**` stay and are dimmed: the screen shows what the agent wrote.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from runwire.dialects.terminal.ink import cells, expanded, split_at, tokens
+
+if TYPE_CHECKING:
+    from runwire.dialects.terminal.look import Span
+    from runwire.dialects.terminal.paper import Paper
+
+_MARKS = re.compile(r"(\*\*|`+)")
+_ITEM = re.compile(r"(?:[-*+]|\d{1,3}[.)])\Z")
+_FENCE = re.compile(r"(`{3,}|~{3,})([^`]*)\Z")
+_HEADING = re.compile(r"#{1,6}\Z")
+_FENCE_LENGTH = 16  # shorter than any line, so that the answer is known before a long word is whole
+_DIFF = {"+": "green", "-": "red", "@": "cyan"}
+_OPENING = set("\"'([`$@#_")
+_LONGEST = 4000
+
+
+class Inline:
+    """The styles within one line: bold and code."""
+
+    def __init__(self) -> None:
+        self._bold = False
+        self._code = ""
+
+    def spans(self, word: str, base: str) -> list[Span]:
+        """One word with its marks dimmed."""
+        if "*" not in word and "`" not in word:
+            return [(word, self._style(base))]
+        found: list[Span] = []
+        pieces = _MARKS.split(word)
+        for at, piece in enumerate(pieces):
+            turned = at % 2 == 1 and self._turns(piece, pieces[at + 1])
+            found.append((piece, "dim" if turned else self._style(base)))
+        return found
+
+    def _turns(self, mark: str, after: str) -> bool:
+        """Whether the mark begins or ends something."""
+        if mark[0] == "`":
+            if self._code not in {"", mark}:
+                return False
+            self._code = "" if self._code else mark
+            return True
+        if self._code or not (self._bold or after[:1].isalnum() or after[:1] in _OPENING):
+            return False
+        self._bold = not self._bold
+        return True
+
+    def _style(self, base: str) -> str:
+        if self._code:
+            return "cyan"
+        return f"bold {base}".strip() if self._bold and "bold" not in base else base
+
+
+class Prose:
+    """One stretch of text on the paper. `style` is that of all its words, `indent` its left margin."""
+
+    def __init__(self, paper: Paper, *, style: str = "", indent: int = 0, markdown: bool = True) -> None:
+        self.begun = False
+        self._paper = paper
+        self._base = style
+        self._indent = indent
+        self._markdown = markdown
+        self._return = False
+        self._held = ""
+        self._blanks = ""
+        self._breaks = 0
+        self._fence = ""
+        self._info = ""
+        self._rows: list[str] = []
+        self._row: str | None = None
+        self._new_line()
+
+    def feed(self, text: str) -> None:
+        """Take the next delta."""
+        if self._return:
+            text, self._return = "\r" + text, False
+        if text.endswith("\r"):  # half of a line end, perhaps
+            text, self._return = text[:-1], True
+        found = tokens(self._held + self._paper.look.clean(text))
+        self._held = found.pop() if found and found[-1][0] not in "\n \t" else ""
+        for piece in found:
+            self._token(piece)
+        if self._row is not None:
+            self._row, self._held = self._row + self._held, ""
+        elif cells(self._held) > self._room():
+            self._held = (
+                self._write(self._held, rest=True) if not self._at_start else self._first(self._held, rest=True)
+            )
+        elif len(self._held) > _LONGEST:  # of no width
+            word, self._held = self._held, ""
+            self._token(word)
+
+    def close(self) -> None:
+        """The text is over: write what is held back."""
+        if self._return:
+            self._return = False
+            self.feed(self._paper.look.clean("\r"))
+        if self._held:
+            word, self._held = self._held, ""
+            self._token(word)
+        self._end_row()
+        self._table()
+        self._paper.fresh()
+
+    # --- lines ----------------------------------------------------------------------------------------------------
+
+    def _new_line(self) -> None:
+        self._at_start = True
+        self._hang = 0
+        self._style = self._base
+        self._code = False
+        self._inline = Inline() if self._markdown else None
+        self._row = None
+
+    def _token(self, piece: str) -> None:
+        if piece == "\n":
+            self._line_end()
+        elif self._row is not None:
+            self._row += piece
+        elif piece[0] in " \t":
+            if len(self._blanks) < _LONGEST:
+                self._blanks += piece
+        elif self._at_start:
+            self._first(piece)
+        else:
+            self._write(piece)
+
+    def _line_end(self) -> None:
+        empty = self._at_start
+        self._end_row()
+        if empty:
+            self._table()
+        if not self._rows:
+            self._breaks += 1
+        self._blanks = ""
+        self._new_line()
+
+    def _first(self, word: str, *, rest: bool = False) -> str:
+        """The first word of a line says what the line is. It is whole, or longer than any word of meaning."""
+        if self._markdown and not self._fence and word[0] == "|":
+            self._at_start = False
+            self._row = word
+            return ""
+        self._table()
+        self._at_start = False
+        fence = _FENCE.match(word[:_FENCE_LENGTH]) if self._markdown else None
+        if self._fence:
+            self._coded(word, fence)
+        elif fence is not None:
+            self._fence, self._info = fence[1], fence[2]
+            self._style, self._inline = "dim", None
+        elif self._markdown:
+            return self._write(word, self._line_style(word), rest=rest)
+        return self._write(word, rest=rest)
+
+    def _line_style(self, word: str) -> str | None:
+        """Set the style of a line by its first word; give the style of this word, if it has one of its own."""
+        lead = len(expanded(self._blanks, 0))
+        self._hang = lead
+        if _HEADING.match(word):
+            self._style = f"bold {self._base}".strip()
+            return "dim"
+        if _ITEM.match(word):
+            self._hang = lead + len(word) + 1
+            return "cyan"
+        if word[0] == ">":
+            self._hang = lead + 2
+            self._style = f"italic {self._base}".strip()
+        return None
+
+    def _coded(self, word: str, fence: re.Match[str] | None) -> None:
+        """A line within a fence, or the end of the fence."""
+        self._inline = None
+        if fence is not None and fence[1].startswith(self._fence) and not fence[2]:
+            self._fence = ""
+            self._style = "dim"
+            return
+        self._code = True
+        self._style = _DIFF.get(word[0], "") if self._info.startswith("diff") else "cyan"
+
+    def _end_row(self) -> None:
+        if self._row is not None:
+            self._rows.append(self._row)
+            self._row = None
+
+    def _table(self) -> None:
+        """The rows that were held back are whole."""
+        if not self._rows:
+            return
+        from runwire.dialects.terminal.table import table
+
+        rows, self._rows = self._rows, []
+        blanks, self._blanks = self._blanks, ""
+        lines = table(rows, self._paper.look, self._paper.look.width - self._indent)
+        for line in lines or ():
+            self._start()
+            self._paper.put((" " * self._indent, ""), *line)
+            self._breaks = 1
+        if lines is None:
+            for row in rows:
+                for token in tokens(row):
+                    if token[0] in " \t":
+                        self._blanks += token
+                    else:
+                        self._write(token)
+                self._breaks, self._blanks = 1, ""
+                self._new_line()
+        self._blanks = blanks
+
+    # --- words ----------------------------------------------------------------------------------------------------
+
+    def _margin(self) -> int:
+        """Where later lines of the same line of text begin."""
+        return self._indent + min(self._hang, self._paper.look.width // 3)
+
+    def _room(self) -> int:
+        return self._paper.look.width - self._margin()
+
+    def _start(self) -> None:
+        """Write the line ends that came before. At the very beginning they are dropped."""
+        if self.begun and self._breaks:
+            self._paper.fresh()
+            for _ in range(self._breaks - 1 if self._fence else min(self._breaks - 1, 1)):
+                self._paper.end_line()
+        self.begun = True
+        self._breaks = 0
+
+    def _write(self, word: str, style: str | None = None, *, rest: bool = False) -> str:
+        """Place a word after its blanks, on the next line if it does not fit on this one.
+
+        With `rest` the word is longer than a line and not whole yet: give what is left of it.
+        """
+        paper = self._paper
+        self._start()
+        blanks, self._blanks = expanded(self._blanks, max(paper.column - self._indent, 0)), ""
+        if not paper.column and self._indent:
+            paper.put((" " * self._indent, ""))
+        if self._code:
+            word = blanks + word
+        else:
+            if paper.column <= self._indent:
+                blanks = blanks[: paper.look.width // 3]
+            elif paper.column + len(blanks) + cells(word) > paper.look.width and paper.column > self._margin():
+                blanks = self._break()
+            if blanks:
+                paper.put((blanks, ""))
+        while cells(word) > (room := paper.look.width - paper.column):
+            at = split_at(word, room)
+            if not at and paper.column <= self._margin():
+                at = 1  # a window that is narrower than the character
+            paper.put(*self._styled(word[:at], style))
+            word = word[at:]
+            self._break()
+        if not rest:
+            paper.put(*self._styled(word, style))
+        return word
+
+    def _break(self) -> str:
+        """Go on in the next line, at its margin."""
+        self._paper.end_line()
+        margin = self._indent if self._code else self._margin()
+        if margin:
+            self._paper.put((" " * margin, ""))
+        return ""
+
+    def _styled(self, word: str, style: str | None) -> list[Span]:
+        if style is not None or self._inline is None:
+            return [(word, self._style if style is None else style)]
+        return self._inline.spans(word, self._style)
