@@ -6,6 +6,7 @@ import os
 import sys
 
 from runwire.cli.options import Parser, open_file, read_file
+from runwire.cli.screen import fitted
 from runwire.cli.writing import write_all
 from runwire.conversion import Conversion
 from runwire.redact import secrets
@@ -24,7 +25,7 @@ def main(argv: list[str]) -> int:
     args = parser().parse_args(argv)
     work = Conversion(
         source=args.source,
-        target=args.target,
+        target=fitted(args.target, verbose=args.verbose),
         exit_code=args.exit_code,
         stderr=read_file(args.stderr),
         sent=read_file(args.sent),

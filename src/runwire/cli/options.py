@@ -71,5 +71,5 @@ def read_file(name: str | None) -> bytes:
 
 
 def default_wire() -> str:
-    """What stdout speaks when nothing is said: the answer as it comes for a person, the answer alone for a pipe."""
-    return "text,stream=1" if sys.stdout.isatty() else "text"
+    """What stdout speaks when nothing is said: the whole run for a person who watches, the answer alone for a pipe."""
+    return "terminal" if sys.stdout.isatty() else "text"

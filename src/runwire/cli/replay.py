@@ -24,10 +24,12 @@ def main(argv: list[str]) -> int:
     found = parser().parse_args(argv)
     from runwire.api import read
     from runwire.cli.options import default_wire
+    from runwire.cli.screen import fitted, follow
     from runwire.cli.writing import write_all
     from runwire.pipeline import encoder_of
 
-    encoder = encoder_of(found.target or default_wire())[1]
+    encoder = encoder_of(fitted(found.target or default_wire()))[1]
+    follow(encoder)
     pace = Pace(0.0 if found.at_once else 1 / found.speed, found.longest)
     with open_file(found.file) as file:
         for event in read(file, source=found.source):

@@ -7,6 +7,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from runwire.cli.options import Parser
+from runwire.cli.screen import fitted
 from runwire.errors import UsageError
 
 if TYPE_CHECKING:
@@ -73,7 +74,7 @@ def _limit_options(found: Parser) -> None:
 
 def _output_options(found: Parser) -> None:
     add = found.add_argument
-    add("--wire", metavar="NAME", help="what stdout speaks (default: text); `runwire wires` lists them")
+    add("--wire", metavar="NAME", help="what stdout speaks (default: terminal, or text in a pipe); see runwire wires")
     add("--json", action="store_true", help="the same as --wire runwire: one event a line")
     add("--output-format", choices=sorted(_FORMATS), help="as other agents have it; json is the result object alone")
     add("--to", action="append", default=[], metavar="SINK", help="one more sink beside stdout: file:PATH[:WIRE]")
@@ -83,8 +84,8 @@ def _output_options(found: Parser) -> None:
     add("--run-id", metavar="ID", help="use this id")
     add("--session-id", metavar="ID", help="use this id")
     found.add_redaction()
-    add("-v", "--verbose", action="store_true", help="tell on stderr what the agent does")
-    add("-q", "--quiet", action="store_true", help="nothing on stderr but errors")
+    add("-v", "--verbose", action="store_true", help="tell more: what the agent does, diagnostics")
+    add("-q", "--quiet", action="store_true", help="tell only the answer, and errors")
 
 
 def wire_of(args: argparse.Namespace, otherwise: str) -> str:
@@ -95,11 +96,11 @@ def wire_of(args: argparse.Namespace, otherwise: str) -> str:
     wire: str = args.wire or ("runwire" if args.json else _FORMATS.get(args.output_format or "", "")) or otherwise
     if args.ids and wire.split(",", maxsplit=1)[0] == "runwire":
         wire += ",ids=1"
-    if wire not in {"runwire", "text"}:
+    if wire not in {"runwire", "text", otherwise}:
         from runwire.pipeline import encoder_of
 
         encoder_of(wire)
-    return wire
+    return fitted(wire, verbose=args.verbose, quiet=args.quiet)
 
 
 def job_of(args: argparse.Namespace) -> Job:

@@ -12,6 +12,7 @@ import signal
 import sys
 from typing import TYPE_CHECKING, Any
 
+from runwire.cli.screen import follow, is_terminal
 from runwire.cli.status import exit_status, farewell, remark
 from runwire.cli.writing import write_all
 from runwire.pipeline import encoder_of
@@ -56,6 +57,7 @@ class Stream:
 
     def __init__(self, plan: Plan, wire: str, signals: Signals, *, verbose: bool, quiet: bool, go_on: bool) -> None:
         found, self._encoder = encoder_of(wire)
+        self._drawn = is_terminal(wire)  # it tells everything itself
         plan.raw = found.raw and not plan.sinks and not verbose
         self._plan = plan
         self._signals = signals
@@ -66,6 +68,7 @@ class Stream:
         """Run it; give the exit status."""
         import asyncio
 
+        follow(self._encoder)
         run = asyncio.run(self._stream())
         result = run.result
         if run.fault is not None and self._verbose:
@@ -73,7 +76,7 @@ class Stream:
 
             traceback.print_exception(run.fault)
         if result is not None and not self._closed:
-            line = farewell(result, self._plan.harness.name)
+            line = "" if self._drawn else farewell(result, self._plan.harness.name)
             if line and (result.error or not self._quiet):
                 _say(line)
             if missing and result.code == "spawn_failed":
@@ -91,7 +94,7 @@ class Stream:
         async with Run(self._plan) as run:
             self._signals.attach(run, asyncio.get_running_loop())
             async for batch in run.batches():
-                if self._verbose:
+                if self._verbose and not self._drawn:
                     for event in batch:
                         if line := remark(event):
                             _say(line)
