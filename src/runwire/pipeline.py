@@ -18,7 +18,7 @@ from runwire.contract import Contract
 from runwire.contract.relay import Relay
 from runwire.errors import UsageError
 from runwire.events import WIRE, Event
-from runwire.framing import CAP, Lost, Piece, framer
+from runwire.framing import CAP, Lost, Piece, clean, framer
 from runwire.redact import Redactor
 from runwire.seams import Context, Decoder, Dialect, Encoder, Exit, Output, names, parse_wire
 from runwire.seams import dialect as find_dialect
@@ -36,7 +36,13 @@ def started(
 ) -> ev.Started:
     """The first event of a run."""
     return ev.Started(
-        run_id=run_id, harness=harness, session_id=session_id, cwd=cwd, pid=pid, wire=WIRE, runtime=runtime()
+        run_id=clean(run_id),
+        harness=harness,
+        session_id=clean(session_id),
+        cwd=clean(cwd),
+        pid=pid,
+        wire=WIRE,
+        runtime=runtime(),
     )
 
 
@@ -67,22 +73,31 @@ class Reading:
                 message = f"a record of {piece.size} bytes is over the cap of {self._cap} and was left out: {head}"
                 outputs.append(ev.Diagnostic(source="runwire", message=message))
             elif self._copies:
-                for record in piece.split(b"\n"):
-                    if record.strip():
-                        outputs.append(ev.Native(dialect=self.dialect.name, record=_copy(record), mapped=True))
-                        outputs.extend(self._guarded(self.decoder.feed, record + b"\n"))
+                for record in self._records(piece):
+                    outputs.append(self._kept(record, mapped=True))
+                    outputs.extend(self._guarded(self.decoder.feed, record))
             else:
                 outputs.extend(self._guarded(self.decoder.feed, piece))
         return outputs
 
     def _guarded(self, step: Callable[..., list[Output]], piece: bytes) -> list[Output]:
-        """A decoder never raises; one that does has a fault, which must not cost the record."""
+        """A decoder never raises; one that does has a fault, which must not cost the records."""
         if self.fault is None:
             try:
                 return step(piece) if piece else step()
             except Exception as error:  # noqa: BLE001 - whatever an adapter does, the run gets its result
                 self.fault = error
-        return [ev.Native(dialect=self.dialect.name, record=_copy(piece), mapped=False)] if piece else []
+        return [self._kept(record, mapped=False) for record in self._records(piece)]
+
+    def _records(self, piece: bytes) -> list[bytes]:
+        """The records of a block, each with its end, without blank ones."""
+        if self.dialect.framing == "document":
+            return [piece] if piece else []
+        end = b"\n\n" if self.dialect.framing == "sse" else b"\n"
+        return [record + end for record in piece.split(end) if record.strip()]
+
+    def _kept(self, record: bytes, *, mapped: bool) -> ev.Native:
+        return ev.Native(dialect=self.dialect.name, record=_copy(record), mapped=mapped)
 
 
 class Lawful:
@@ -110,7 +125,7 @@ class Lawful:
     def close(self, end: Exit, now: int = 0) -> list[Event]:
         """Give what the agent wrote to stderr, the closing events and the result."""
         tail = self.redactor.text(end.stderr_tail)
-        end = Exit(end.code, tail, end.cause, None if end.message is None else self.redactor.text(end.message))
+        end = Exit(end.code, tail, end.cause, None if end.message is None else self.redactor.text(clean(end.message)))
         events = self.idle(now)
         if tail.strip():
             events += self.push([ev.Diagnostic(source="stderr", message=tail.strip("\n"))], now)

@@ -157,10 +157,11 @@ class Child:
         self._note_strays()
         self._signal(signal.SIGINT)
 
-    async def stop(self, patience: float = 0.0, grace: float = GRACE) -> None:
+    async def stop(self, patience: float = 0.0, grace: float | None = None) -> None:
         """End the whole group: wait `patience` seconds for it to go, then TERM, `grace` seconds, KILL. Idempotent."""
         if self._guard is None:
             return
+        grace = GRACE if grace is None else grace
         self.close_stdin()
         if patience and await self._gone(patience, leader_only=True):
             patience = 0.0

@@ -4,8 +4,8 @@
         async for batch in run.batches(): ...
 
 The pump alone has a clock and a file descriptor. One task reads the session, one loop decides: what came in, what is
-due (settling, time-outs, the redactor's tail), what the caller wants. Whatever happens, the stream ends in one
-`result`, and leaving the block leaves no child.
+due (`clock`), what the caller wants. Whatever happens, the stream ends in one `result`, and leaving the block leaves no
+child.
 """
 
 from __future__ import annotations
@@ -21,33 +21,27 @@ from msgspec.structs import replace
 
 from runwire import events as ev
 from runwire.errors import NotReady
+from runwire.framing import clean
 from runwire.pipeline import Lawful, Reading, contract_of, started
 from runwire.process import Child, spawn
-from runwire.pump.child import ChildSession
+from runwire.pump.child import PATIENCE, ChildSession
+from runwire.pump.clock import Clock
+from runwire.pump.delivery import Delivery
 from runwire.pump.outlets import Outlet
 from runwire.redact import Redactor
-from runwire.seams import Command, Context, Dialect, Exit, Harness, Job, Launch, Output, Session, Sink, dialect
+from runwire.seams import Command, Context, Dialect, Exit, Harness, Job, Launch, Output, Session, Sink, Verdict, dialect
 
 if TYPE_CHECKING:
     from types import TracebackType
 
     from runwire.events import Event
 
-PATIENCE = 5.0
-"""Seconds that a program has to go by itself after its result."""
-ASKED = 2.0
-"""Seconds that a program has to obey an interrupt."""
-IDLE = 0.2
-"""Seconds of quiet after which the redactor's tail is shown."""
-WAITING = 256
-"""Batches that may wait for the caller before the agent is made to wait."""
-
+_SPARE = 16  # blocks that may still be taken when a run has settled: so much can have come in time and not been seen
 _PROGRESS = (
     ev.Text, ev.Thinking, ev.Message, ev.ToolStart, ev.ToolProgress, ev.ToolEnd, ev.TurnDone, ev.Plan, ev.Edits,
     ev.Session, ev.Input, ev.Usage, ev.BackgroundOutput, ev.StructuredOutput, ev.Question, ev.Permission, ev.Resolved,
     ev.Compacted,
 )  # fmt: skip
-_NEVER = 1e9
 Cause = Literal["cancel", "timeout", "closed"]
 
 
@@ -72,7 +66,11 @@ class Plan:
 
 
 class Run:
-    """One run. Enter it, take its batches or events, leave it."""
+    """One run. Enter it, take its batches or events, leave it.
+
+    `result` is the last event once it is out. `fault` is the exception behind a result with the code `internal`.
+    `remarks` says what went wrong after the result, when no event can tell it any more.
+    """
 
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
@@ -80,48 +78,51 @@ class Run:
         self.session_id = plan.session_id
         self.result: ev.Result | None = None
         self.fault: BaseException | None = None
-        self._ready: deque[list[Event]] = deque()
+        self.remarks: list[str] = []
+        self._news = asyncio.Event()
+        self._drained = asyncio.Event()
+        self._delivery = Delivery(self._news.set)
         self._inbox: deque[list[Output]] = deque()
+        self._outlets: list[Outlet] = []
+        self._reports: list[str] = []
+        self._law: Lawful | None = None
+        self._child: Child | None = None
+        self._session: Session | None = None
         self._session_over = False
         self._cause: Cause | None = None
         self._cause_message: str | None = None
-        self._asked: float | None = None
-        self._reports: list[str] = []
-        self._abandoned = False
 
     # --- the caller's side ----------------------------------------------------------------------------------------
 
     async def __aenter__(self) -> Self:
         self._loop = asyncio.get_running_loop()
-        self._news = asyncio.Event()
-        self._drained = asyncio.Event()
-        self._taken = asyncio.Event()
-        self._given = asyncio.Event()
+        plan = self.plan
+        self._clock = Clock(self._loop.time(), timeout=plan.timeout, idle_timeout=plan.idle_timeout, settle=plan.settle)
         self._task = asyncio.create_task(self._pump())
+        self._task.add_done_callback(self._done)
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._abandoned = True
-        self._taken.set()
-        if not self._task.done():
-            self.stop_for("cancel", "the caller left the run")
-        await asyncio.shield(self._finished())
+        self._delivery.abandon()
+        self.stop_for("cancel", "the caller left the run")
+        try:
+            await asyncio.wait({self._task})
+        except asyncio.CancelledError:
+            if self._child is not None:
+                self._child.kill()
+            raise
+
+    def _done(self, task: asyncio.Task[None]) -> None:
+        self._delivery.end()
+        if not task.cancelled():
+            task.exception()  # taken note of: it is for `batches` to raise, if anybody still asks
 
     async def batches(self) -> AsyncIterator[list[Event]]:
         """The events, in the batches in which they came: one for each block that was read."""
-        while True:
-            while self._ready:
-                batch = self._ready.popleft()
-                self._taken.set()
-                yield batch
-            if self._task.done():
-                if not self._ready:
-                    break
-                continue
-            self._given.clear()
-            await self._given.wait()
+        async for batch in self._delivery.batches():
+            yield batch
         self._task.result()
 
     async def __aiter__(self) -> AsyncIterator[Event]:
@@ -144,8 +145,7 @@ class Run:
 
     async def abandon(self, message: str = "the reader of stdout has gone") -> None:
         """Nobody reads any more: stop the agent, keep nothing for the caller."""
-        self._abandoned = True
-        self._taken.set()
+        self._delivery.abandon()
         self.stop_for("closed", message)
 
     def stop_for(self, cause: Cause, message: str) -> None:
@@ -154,71 +154,96 @@ class Run:
             self._cause, self._cause_message = cause, message
             self._news.set()
 
-    async def _finished(self) -> None:
-        await asyncio.wait({self._task})
-
     # --- the pump -------------------------------------------------------------------------------------------------
 
     async def _pump(self) -> None:
+        """From `started` to `result`. Whatever goes wrong in between is in the result."""
         plan = self.plan
-        found, variant = dialect(plan.launch.dialect if plan.launch else "runwire")
         child = plan.child
         if child is None and plan.launch is not None:
             try:
                 child = spawn(plan.launch, plan.job.cwd)
             except NotReady as error:
                 child = error
-        pid = child.pid if isinstance(child, Child) else None
-        start = started(plan.harness.name, plan.run_id, plan.session_id, cwd=plan.job.cwd, pid=pid)
-        redactor = Redactor(plan.secrets, shapes=plan.shapes)
-        contract = contract_of(replace(found, adopts=False), start)
-        self._law = Lawful(contract, redactor, raw=plan.raw)
-        self._outlets = [Outlet(name, sink, self._reports.append) for name, sink in plan.sinks]
+        self._child = child if isinstance(child, Child) else None
+        self._outlets = [Outlet(name, sink, self._report) for name, sink in plan.sinks]
         try:
-            await self._emit(self._law.open(_now()))
-            await self._push([ev.Input(text=plan.job.prompt, source="prompt")])
+            found, variant = dialect(plan.launch.dialect if plan.launch else "runwire")
+            law = await self._open(found)
             if isinstance(child, NotReady):
-                await self._emit(self._law.close(Exit(cause="spawn", message=str(child)), _now()))
+                await self._emit(law.close(Exit(cause="spawn", message=str(child)), _now()))
             elif isinstance(child, Child):
                 await self._run_child(child, found, variant)
             else:
                 await self._run_session()
+        except Exception as error:  # noqa: BLE001 - whatever it is, the run gets its result
+            await self._fail(error)
         finally:
-            if isinstance(child, Child):
-                child.kill()
-            await self._close_outlets()
-            self._given.set()
+            if self._child is not None:
+                self._child.kill()
+            await asyncio.gather(*(outlet.close() for outlet in self._outlets))
+            self.remarks += self._reports
+
+    async def _open(self, found: Dialect) -> Lawful:
+        """The first two events."""
+        plan = self.plan
+        pid = None if self._child is None else self._child.pid
+        start = started(plan.harness.name, plan.run_id, plan.session_id, cwd=plan.job.cwd, pid=pid)
+        redactor = Redactor(plan.secrets, shapes=plan.shapes)
+        self._law = law = Lawful(contract_of(replace(found, adopts=False), start), redactor, raw=plan.raw)
+        await self._emit(law.open(_now()))
+        await self._push(law, [ev.Input(text=clean(plan.job.prompt), source="prompt")])
+        return law
+
+    async def _fail(self, error: Exception) -> None:
+        """A fault of ours or of an adapter costs the run, not the caller."""
+        self.fault = error
+        if self.result is None:
+            law = self._law or await self._open(Dialect(name="none"))
+            await self._emit(law.close(Exit(cause="fault", message=_told(self.plan.harness.name, error)), _now()))
 
     async def _run_child(self, child: Child, found: Dialect, variant: str) -> None:
         job = self.plan.job
         context = Context(resumed=job.resume is not None, cwd=job.cwd, variant=variant)
         reading = Reading(found, context, copies=self.plan.copies)
         await self._run(ChildSession(child, reading, settle=self.plan.settle))
-        self.fault = reading.fault
+        self.fault = self.fault or reading.fault
 
     async def _run_session(self) -> None:
         open_session = self.plan.harness.open
         if open_session is None:
-            raise RuntimeError(f"the harness {self.plan.harness.name} can neither be launched nor opened")
+            raise RuntimeError("it can neither be launched nor opened")
         async with open_session(self.plan.job, None) as session:
             await self._run(session)
 
     async def _run(self, session: Session) -> None:
         """Pump one session to its result, then end it."""
+        law = self._law
+        assert law is not None  # noqa: S101 - for the type checker: the run has been opened
+        self._session = session
         reader = asyncio.create_task(self._read(session))
+        patience = 0.0
         try:
-            await self._until_over(session)
-            end = session.exit()
-            if reader.done() and not reader.cancelled() and (fault := reader.exception()) is not None:
-                self.fault = fault
-                end = Exit(end.code, end.stderr_tail, "fault", f"{type(fault).__name__}: {fault}")
-            elif self._asked is not None:
-                end = replace(end, cause=self._cause or "cancel", message=self._cause_message)
-            await self._emit(self._law.close(end, _now()))
+            await self._until_over(law)
+            await self._tell_reports(law)
+            end = self._end(session, reader)
+            await self._emit(law.close(end, _now()))
+            patience = PATIENCE if end.cause == "exit" else 0.0
         finally:
             reader.cancel()
             await asyncio.wait({reader})
-            await session.stop(PATIENCE if self._cause is None and self.fault is None else 0.0)
+            if not reader.cancelled():
+                self.fault = self.fault or reader.exception()
+            await session.stop(patience)
+
+    def _end(self, session: Session, reader: asyncio.Task[None]) -> Exit:
+        """How it ended: as it was told to, by a fault, or by itself."""
+        end = session.exit()
+        if self._clock.asked is not None:
+            return replace(end, cause=self._cause or "cancel", message=self._cause_message)
+        if reader.done() and not reader.cancelled() and (fault := reader.exception()) is not None:
+            return replace(end, cause="fault", message=_told(self.plan.harness.name, fault))
+        return end
 
     async def _read(self, session: Session) -> None:
         """The one task that reads: hands over block by block, and waits while the pump is behind."""
@@ -233,88 +258,98 @@ class Run:
             self._session_over = True
             self._news.set()
 
-    async def _until_over(self, session: Session) -> None:
+    async def _until_over(self, law: Lawful) -> None:
         """Take what comes until the run is over, by itself or because it was told to stop."""
-        begun = last = progress = self._loop.time()
-        while True:
-            while self._inbox:
-                events = await self._push(self._inbox.popleft())
+        spare = _SPARE
+        while not await self._must_stop(ended=law.contract.ended):
+            now, ended = self._loop.time(), law.contract.ended
+            settled = ended and self._clock.settled(now)
+            if self._inbox and spare:
+                spare = spare - 1 if settled else _SPARE
+                await self._take(law, self._inbox.popleft())
                 self._drained.set()
-                last = self._loop.time()
-                if any(isinstance(event, _PROGRESS) for event in events):
-                    progress = last
-            now = self._loop.time()
-            ended = self._law.contract.ended
-            if (self._session_over and not self._inbox) or (ended and now >= last + self.plan.settle):
+                continue
+            if self._session_over or not spare or (settled and not await self._stirs()):
                 return
-            if not ended:
-                self._watch(now - begun, now - progress)
-                if self._cause is not None and self._asked is None:
-                    self._asked = now
-                    await session.send(Command("interrupt"))
-                elif self._asked is not None and now >= self._asked + ASKED:
-                    return
-            await self._sleep(last, self._due(last, begun, progress, ended=ended))
+            if law.redactor.holding and self._clock.quiet(now):
+                await self._emit(law.idle(_now()))
+            await self._tell_reports(law)
+            await self._sleep(self._clock.due(ended=ended, holding=law.redactor.holding))
 
-    def _watch(self, whole: float, idle: float) -> None:
-        """Time-outs. They count progress of the agent, not bytes: retries and heartbeats are none."""
-        plan = self.plan
-        if plan.timeout is not None and whole >= plan.timeout:
-            self.stop_for("timeout", f"the run took longer than {plan.timeout:g} s")
-        elif plan.idle_timeout is not None and idle >= plan.idle_timeout:
-            self.stop_for("timeout", f"the agent made no progress for {plan.idle_timeout:g} s")
+    async def _take(self, law: Lawful, outputs: list[Output]) -> None:
+        """Make events of what came, give them away, and note the time."""
+        ended = law.contract.ended
+        events = await self._push(law, outputs)
+        progress = law.contract.ended != ended or any(isinstance(event, _PROGRESS) for event in events)
+        if ended and not progress:
+            progress = any(isinstance(output, Verdict) for output in outputs)
+        self._clock.came(self._loop.time(), progress=progress)
 
-    def _due(self, last: float, begun: float, progress: float, *, ended: bool) -> float | None:
-        """When the next thing is due, if nothing comes."""
-        plan, due = self.plan, []
-        if ended:
-            due.append(last + plan.settle)
-        elif self._asked is not None:
-            due.append(self._asked + ASKED)
-        elif plan.timeout is not None or plan.idle_timeout is not None:
-            due.append(min(begun + (plan.timeout or _NEVER), progress + (plan.idle_timeout or _NEVER)))
-        if self._law.redactor.holding:
-            due.append(last + IDLE)
-        return min(due, default=None)
+    async def _must_stop(self, *, ended: bool, held: bool = False) -> bool:
+        """Time-outs and the caller's wish: ask once; true when the agent has had its time to obey."""
+        now = self._loop.time()
+        if ended:  # by itself: nothing that comes later changes that, it only ends the settling
+            return self._cause is not None or self._clock.late(now)
+        if self._cause is None and (message := self._clock.overdue(now, held=held)) is not None:
+            self.stop_for("timeout", message)
+        if self._cause is not None and self._clock.asked is None and self._session is not None:
+            self._clock.asked = now
+            await self._session.send(Command("interrupt"))
+        return self._clock.given_up(now)
 
-    async def _sleep(self, last: float, until: float | None) -> None:
+    async def _stirs(self) -> bool:
+        """Whether something waits in the pipe: three rounds of the loop bring it from there to the inbox."""
+        for _ in range(3):
+            await asyncio.sleep(0)
+        return bool(self._inbox)
+
+    async def _sleep(self, until: float | None) -> None:
         """Wait for news, or until then."""
         timer = None if until is None else self._loop.call_at(until, self._news.set)
         await self._news.wait()
         self._news.clear()
         if timer is not None:
             timer.cancel()
-        if self._law.redactor.holding and not self._inbox and self._loop.time() >= last + IDLE:
-            await self._emit(self._law.idle(_now()))
 
-    async def _push(self, outputs: list[Output]) -> list[Event]:
-        events = self._law.push(outputs, _now())
+    # --- events go out --------------------------------------------------------------------------------------------
+
+    async def _push(self, law: Lawful, outputs: list[Output]) -> list[Event]:
+        events = law.push(outputs, _now())
         await self._emit(events)
         return events
 
     async def _emit(self, events: list[Event]) -> None:
-        """To the caller and to every sink; waits while the caller is behind."""
-        while self._reports:
-            report = ev.Diagnostic(source="runwire", message=self._reports.pop(0))
-            late = bool(events) and isinstance(events[-1], ev.Result)
-            if not late:
-                events = [*events, *self._law.push([report], _now())]
+        """To every sink and to the caller; waits while the caller is behind."""
         if not events:
             return
-        if isinstance(events[-1], ev.Result):
-            self.result = events[-1]
         for outlet in self._outlets:
             outlet.give(events)
-        while not self._abandoned and len(self._ready) >= WAITING:
-            self._taken.clear()
-            await self._taken.wait()
-        if not self._abandoned:
-            self._ready.append(events)
-            self._given.set()
+        self._delivery.give(events)
+        if isinstance(events[-1], ev.Result):
+            self.result = events[-1]
+        elif self._delivery.full:
+            await self._hold()
 
-    async def _close_outlets(self) -> None:
-        for outlet in self._outlets:
-            await outlet.close()
+    async def _hold(self) -> None:
+        """Wait for the caller, and the agent with us. A wish to stop is heard meanwhile."""
+        begun = self._loop.time()
+        ended = self._law is not None and self._law.contract.ended
+        while self._delivery.full and not await self._must_stop(ended=ended, held=True):
+            await self._sleep(self._clock.due_while_held())
+        self._clock.held(self._loop.time() - begun)
+
+    def _report(self, message: str) -> None:
+        """A sink was cut off."""
+        self._reports.append(message)
+        self._news.set()
+
+    async def _tell_reports(self, law: Lawful) -> None:
+        while self._reports:
+            await self._push(law, [ev.Diagnostic(source="runwire", message=clean(self._reports.pop(0)))])
+
+
+def _told(harness: str, fault: BaseException) -> str:
+    return f"internal fault in the {harness} harness: {type(fault).__name__}: {fault}"
 
 
 def _now() -> int:

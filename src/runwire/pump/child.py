@@ -1,8 +1,11 @@
 """A session made of a child process: its bytes in, its decoder's outputs out.
 
 Both pipes are drained always. Of stderr the last 64 KiB are kept. stdout is read in blocks and paused while the pump is
-behind, which is the back-pressure of a run. When the program has exited but a grandchild keeps the pipe open, the
-session ends after a settling time without output.
+behind, which is the back-pressure of a run.
+
+The end of the program and the end of its pipe come in any order, and each may fail to come. A grandchild that keeps the
+pipe open is waited for as long as it goes on writing within the settling time, one that never stops for `PATIENCE`; so
+is a program that has closed its stdout but does not exit. What it wrote before it exited is always read.
 """
 
 from __future__ import annotations
@@ -21,7 +24,11 @@ if TYPE_CHECKING:
 
 BLOCK = 1 << 18
 TAIL = 65536
+PATIENCE = 5.0
+"""Seconds that a program has to go by itself when it has said all, and to fall silent when it has gone."""
 _AHEAD = 8
+_LAST_READS = 8
+_HELD = 1 << 20  # bytes that a pipe can hold: so much may still be the program's own when it has exited
 
 
 class ChildSession:
@@ -40,8 +47,10 @@ class ChildSession:
         self._to_write = bytearray(child.to_write or b"")
         self._keep_stdin = False
         self._last = self._loop.time()
+        self._gone: float | None = None
+        self._after = 0
         self._exited = child.exited(self._loop)
-        self._exited.add_done_callback(lambda _: self._news.set())
+        self._exited.add_done_callback(self._note_exit)
         self._loop.add_reader(child.stdout, self._read_stdout)
         self._loop.add_reader(child.stderr, self._read_stderr)
         if child.stdin is not None:
@@ -50,12 +59,11 @@ class ChildSession:
     async def __aiter__(self) -> AsyncIterator[list[Output]]:
         """Give the outputs of each block as it comes; end when the program and its pipes have."""
         while await self._more():
-            while self._blocks:
-                block = self._blocks.popleft()
-                self._resume()
-                yield self._serve(self.reading.feed(block))
-                if self.reading.fault is not None:
-                    return
+            block = self._blocks.popleft()
+            self._resume()
+            yield self._serve(self.reading.feed(block))
+            if self.reading.fault is not None:
+                return
         yield self.reading.close()
 
     async def send(self, command: Command, /) -> bool:
@@ -79,10 +87,9 @@ class ChildSession:
 
     def exit(self) -> Exit:
         """How the program ended, and what it last wrote to stderr."""
-        before = -1
-        while self._child.stderr in self._open and before != len(self._tail):
-            before = len(self._tail)
-            self._read_stderr()
+        for _ in range(_LAST_READS):  # all that is there, unless it is being flooded
+            if self._child.stderr in self._open:
+                self._read_stderr()
         tail = bytes(self._tail[-TAIL:]).decode("utf-8", "replace")
         return faulty(self.reading, Exit(self._child.code, tail))
 
@@ -90,19 +97,35 @@ class ChildSession:
 
     async def _more(self) -> bool:
         """Wait for a block; False when no more can come."""
+        if self._gone is not None and self._after > _HELD and self._loop.time() >= self._gone + PATIENCE:
+            return False
         while not self._blocks:
-            if self._exited.done() and (self._child.stdout not in self._open or self._quiet() <= 0):
+            until = self._until()
+            if until is not None and self._loop.time() >= until and not self._last_block():
                 return False
             self._news.clear()
-            timer = self._loop.call_later(self._quiet(), self._news.set) if self._exited.done() else None
+            timer = None if until is None else self._loop.call_at(until, self._news.set)
             await self._news.wait()
             if timer is not None:
                 timer.cancel()
         return True
 
-    def _quiet(self) -> float:
-        """Seconds until the program, which has exited, has been quiet for the settling time."""
-        return self._last + self._settle - self._loop.time()
+    def _until(self) -> float | None:
+        """When to wait no longer; None while the program lives and its pipe is open."""
+        is_open = self._child.stdout in self._open
+        if self._gone is not None:
+            return min(self._last + self._settle, self._gone + PATIENCE) if is_open else self._last
+        return None if is_open else self._last + PATIENCE
+
+    def _last_block(self) -> bool:
+        """Look into the pipe once more: the loop may not have come to it."""
+        if self._child.stdout in self._open:
+            self._read_stdout()
+        return bool(self._blocks)
+
+    def _note_exit(self, _exited: asyncio.Future[None]) -> None:
+        self._gone = self._loop.time()
+        self._news.set()
 
     def _read_stdout(self) -> None:
         try:
@@ -118,6 +141,8 @@ class ChildSession:
             self._open.discard(self._child.stdout)
             return
         self._blocks.append(block)
+        if self._gone is not None:
+            self._after += len(block)
         if len(self._blocks) >= _AHEAD:
             self._paused = True
             self._loop.remove_reader(self._child.stdout)

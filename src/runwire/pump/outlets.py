@@ -54,7 +54,9 @@ class Outlet:
         if not done:
             self._cut(f"it did not take the end within {FAREWELL:g} s")
             self._task.cancel()
-            await asyncio.wait({self._task})
+            await asyncio.wait({self._task}, timeout=FAREWELL)
+        elif self._task.cancelled():
+            self._cut("it was cancelled")
         try:
             await asyncio.wait_for(self._sink.close(), FAREWELL)
         except Exception as error:  # noqa: BLE001 - a sink never ends the run
