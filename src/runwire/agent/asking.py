@@ -18,7 +18,7 @@ import msgspec
 from msgspec.structs import replace
 
 from runwire import events as ev
-from runwire.agent.costs import estimate
+from runwire.agent.costs import estimate, warm
 from runwire.agent.http import Client, Reply, Unreachable
 from runwire.agent.providers import provider
 from runwire.formats.answers import Answer, Fault
@@ -65,6 +65,7 @@ class Asker:
     async def ask(self, body: dict[str, Any]) -> Attempt:
         """Ask until there is an answer or a fault that stays. The events of the answer are emitted as they come."""
         encoded = msgspec.json.encode(body)
+        warm(self.endpoint.provider)
         attempt = 0
         while True:
             attempt += 1
@@ -109,13 +110,13 @@ class Asker:
         except (Unreachable, TimeoutError) as error:
             if not stream.answer.finished:
                 message = str(error) or "the connection broke"
-                return stream.attempt(Fault("network", f"{self.endpoint.base_url}: {message}", retryable=True))
+                return await stream.attempt(Fault("network", f"{self.endpoint.base_url}: {message}", retryable=True))
         answer = stream.answer
         if answer.fault is not None:
-            return stream.attempt(answer.fault)
+            return await stream.attempt(answer.fault)
         if not answer.finished:
-            return stream.attempt(Fault("network", "the stream ended before the answer did", retryable=True))
-        return stream.attempt(None)
+            return await stream.attempt(Fault("network", "the stream ended before the answer did", retryable=True))
+        return await stream.attempt(None)
 
     def _priced(self, usage: ev.Usage) -> ev.Usage:
         """The usage with its cost: the provider's own figure, else an estimate."""
@@ -139,7 +140,7 @@ class Asker:
         message = f"HTTP {reply.status}: {_message(text)}"
         code = code_of(f"{message} {text[:2000]}", status=reply.status) or "provider"
         again = (reply.status in _AGAIN or reply.status >= 500) and code != "context_overflow"
-        attempt = stream.attempt(Fault(code, message, retryable=again))
+        attempt = await stream.attempt(Fault(code, message, retryable=again))
         attempt.retry_after = reply.retry_after
         return attempt
 
@@ -181,22 +182,20 @@ class Stream:
             if isinstance(piece, bytes):
                 await self._give(self._decoder.feed(piece))
 
-    def attempt(self, fault: Fault | None) -> Attempt:
+    async def attempt(self, fault: Fault | None) -> Attempt:
         """What came of it. A finished answer whose stream ended badly is an answer all the same."""
-        rest = self._decoder.close()
-        cut = [output for output in rest if not isinstance(output, Verdict)]
-        blocks = len(self._shown) if fault is not None else 0
-        for output in cut:
-            if isinstance(output, ev.ToolStart) and fault is None:
-                self._starts[output.id] = output
-        return Attempt(self.answer, fault, starts=self._starts, cut=cut, blocks=blocks)
+        cut = [output for output in self._decoder.close() if not isinstance(output, Verdict)]
+        if fault is None:
+            await self._give(cut)
+            return Attempt(self.answer, starts=self._starts)
+        return Attempt(self.answer, fault, starts=self._starts, cut=cut, blocks=len(self._shown))
 
     async def _give(self, outputs: list[Output]) -> None:
         shown: list[Output] = []
         for output in outputs:
             if isinstance(output, ev.ToolStart):
                 self._starts[output.id] = output
-            elif not isinstance(output, Verdict):
+            elif not isinstance(output, Verdict | ev.Session):
                 self._note(output)
                 shown.append(self._priced(output) if isinstance(output, ev.Usage) else output)
         if shown:
@@ -214,7 +213,7 @@ class Stream:
 
 def _delay(attempt: int, retry_after: float | None) -> float:
     """Growing pauses with up to a quarter of jitter, never less than the server asks for."""
-    pause = min(LONGEST, FIRST * 2 ** (attempt - 1)) * (1 + random.random() / 4)  # noqa: S311 - jitter, no secret
+    pause: float = min(LONGEST, FIRST * 2 ** (attempt - 1)) * (1 + random.random() / 4)  # noqa: S311 - jitter, no secret
     return max(pause, retry_after or 0.0)
 
 

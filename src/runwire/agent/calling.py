@@ -134,7 +134,7 @@ def _start(call: Call, start: ev.ToolStart | None, tool: Tool | None) -> ev.Tool
         title, paths = tool.title(arguments) or tool.name, tool.paths(arguments)
     except (KeyError, TypeError, AttributeError):
         title, paths = tool.name, []
-    places = [ev.Location(path=path) for path in paths if isinstance(path, str)] or None
+    places = [ev.Location(path=path) for path in paths] or None
     return replace(start, title=title, tool_kind=tool.kind, locations=places)
 
 

@@ -2,16 +2,36 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from threading import Thread
+
     from runwire.events import Tokens
 
+_loading: list[Thread] = []
 _PROVIDERS = {"openai-responses": "openai", "openai": "openai", "anthropic": "anthropic", "openrouter": "openrouter"}
+
+
+def warm(provider: str) -> None:
+    """Load the price list beside the first request: it takes longer than a turn may."""
+    if provider in _PROVIDERS and not _loading:
+        from threading import Thread
+
+        _loading.append(Thread(target=_load, daemon=True))
+        _loading[0].start()
+
+
+def _load() -> None:
+    with contextlib.suppress(ImportError):
+        import genai_prices  # noqa: F401 - for the next import to be at hand
 
 
 def estimate(provider: str, model: str, tokens: Tokens) -> float | None:
     """US dollars; None when the model has no known price or the price list is not installed."""
+    if provider not in _PROVIDERS:
+        return None
     try:
         from genai_prices import Usage, calc_price
     except ImportError:
