@@ -46,7 +46,8 @@ def test_our_own_wire_conforms_on_what_recordings_convert_to() -> None:
 @pytest.mark.parametrize("name", names("dialects"))
 def test_whatever_can_be_written_conforms(name: str) -> None:
     found, _ = dialect(name)
-    check_dialect(replace(found, decoder=None) if found.encoder else found, [] if found.encoder else FILES[name][:1])
+    if found.encoder is not None:
+        check_dialect(replace(found, decoder=None), [])
 
 
 def test_the_sample_is_lawful_and_always_the_same() -> None:

@@ -13,10 +13,15 @@ from __future__ import annotations
 
 import re
 from json import JSONDecodeError, JSONDecoder
-from math import isfinite
 from typing import Any, Literal, Protocol, TypeAlias
 
 from msgspec import Struct
+
+from runwire.events.values import clean
+
+__all__ = [
+    "CAP", "Document", "Events", "Framer", "Junk", "Lines", "Lost", "Piece", "Record", "clean", "framer", "records",
+]  # fmt: skip
 
 CAP = 64 * 1024 * 1024
 """Bytes of one record that are kept; a longer one is dropped whole, and said so."""
@@ -161,10 +166,10 @@ class Document:
 
     def close(self) -> list[Piece]:
         """Give the document."""
-        whole = b"".join(self._parts)
-        self._parts = []
-        if self._size > self._cap:
-            return [Lost(self._size, whole)]
+        whole, size = b"".join(self._parts), self._size
+        self._parts, self._size = [], 0
+        if size > self._cap:
+            return [Lost(size, whole)]
         return [whole] if whole else []
 
 
@@ -184,6 +189,7 @@ _NOISE = re.compile(
     r"|[\x00\x08\x07]|^\ufeff"  # NUL, backspace, bell, byte order mark
 )
 _JSON = JSONDecoder()
+_LENIENT = JSONDecoder(strict=False)  # takes control characters in strings, which careless programs do not escape
 
 
 class Record(Struct, frozen=True):
@@ -200,36 +206,34 @@ class Junk(Struct, frozen=True):
 
 
 def records(line: bytes) -> list[Record | Junk]:
-    """Read one line, or one unended rest, with care. Never raises, never drops."""
+    """Read one line, or one unended rest, with care. Never raises, never drops, in linear time."""
     text = line.decode("utf-8", "replace").strip("\r\n\t \ufeff")
     try:
         value = _JSON.decode(text)
-    except (JSONDecodeError, RecursionError):
+    except (ValueError, RecursionError):
         return _search(_NOISE.sub("", text).strip("\r\n\t "))
     if isinstance(value, dict | list):
         return [Record(text.encode("utf-8", "replace"), clean(value))]
     return [Junk(text)] if text else []
 
 
+_OBJECT = re.compile(r'\{\s*["}]')
+_FOLLOWED = re.compile(r"\s*[,}\]]")
+
+
 def _search(text: str) -> list[Record | Junk]:
     found: list[Record | Junk] = []
     start = at = 0
     while (at := _opening(text, at)) >= 0:
-        try:
-            value, end = _JSON.raw_decode(text, at)
-        except RecursionError:
-            break
-        except JSONDecodeError as error:
-            if error.pos >= len(text) or error.msg.startswith("Unterminated"):
-                break  # a record that was cut: nothing inside it stands for itself
-            at = max(at + 1, error.pos)
-            continue
+        value, end = _value(text, at)
+        if end < 0:
+            break  # a record that was cut: nothing inside it stands for itself
         whole = at == 0 and end == len(text)
-        if whole or (isinstance(value, dict) and text[end:].lstrip()[:1] not in {",", "}", "]"}):
+        if (whole and isinstance(value, dict | list)) or (isinstance(value, dict) and not _FOLLOWED.match(text, end)):
             _junk(found, text[start:at])
             found.append(Record(text[at:end].encode("utf-8", "replace"), clean(value)))
             start = end
-        at = end
+        at = max(at + 1, end)
     _junk(found, text[start:])
     return found
 
@@ -237,25 +241,39 @@ def _search(text: str) -> list[Record | Junk]:
 def _opening(text: str, start: int) -> int:
     if start == 0 and text[:1] == "[":
         return 0
-    return text.find("{", start)
+    opening = _OBJECT.search(text, start)
+    return -1 if opening is None else opening.start()
+
+
+_WINDOW = 512
+_EDGE = 16  # a number, a word or an escape that is cut is told of so close to its end
+
+
+def _value(text: str, at: int) -> tuple[Any, int]:
+    """The value that begins there and its end; None and where it fails; None and -1 if the text ends inside it.
+
+    It is looked for in a window that grows, because the price of an error is the length of the text before it.
+    """
+    size = _WINDOW
+    while True:
+        whole = at + size >= len(text)
+        window = text[at : at + size]
+        try:
+            value, end = _LENIENT.raw_decode(window)
+            return value, at + end
+        except RecursionError:
+            return None, -1
+        except JSONDecodeError as error:
+            cut = error.msg.startswith("Unterminated")
+            if whole:
+                return None, -1 if cut or error.pos >= len(window) else at + error.pos
+            if not cut and error.pos < len(window) - _EDGE:
+                return None, at + error.pos
+        except ValueError:  # a number of thousands of digits
+            return None, at + 1
+        size *= 4
 
 
 def _junk(found: list[Record | Junk], text: str) -> None:
     if text.strip():
         found.append(Junk(text.strip()))
-
-
-_SURROGATE = re.compile("[\ud800-\udfff]")
-
-
-def clean(value: Any) -> Any:
-    """A JSON value whose strings are valid Unicode: lone surrogates become U+FFFD, and what is no JSON number null."""
-    if isinstance(value, str):
-        return _SURROGATE.sub("\ufffd", value) if not value.isascii() else value
-    if isinstance(value, dict):
-        return {clean(key): clean(item) for key, item in value.items()}
-    if isinstance(value, list):
-        return [clean(item) for item in value]
-    if isinstance(value, float) and not isfinite(value):
-        return None
-    return value

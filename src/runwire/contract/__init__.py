@@ -19,7 +19,7 @@ the time that a record carries itself.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from msgspec import to_builtins
 from msgspec.structs import force_setattr, replace
@@ -31,9 +31,12 @@ from runwire.contract.texts import Texts
 from runwire.contract.tools import Tools
 from runwire.contract.turns import Turns
 from runwire.events import Event
+from runwire.events.values import shallow
 from runwire.seams import Exit, Output, Verdict
 
 __all__ = ["Contract"]
+
+E = TypeVar("E", bound=Event)
 
 
 class Contract:
@@ -74,6 +77,8 @@ class Contract:
             ev.Session: self._session_told,
             ev.Input: self._input,
             ev.Error: self._error,
+            ev.Native: self._native,
+            ev.StructuredOutput: self._structured,
             ev.Started: self._never,
             ev.Result: self._never,
         }
@@ -192,7 +197,7 @@ class Contract:
             self._turns.output(event.parent, out, self._texts.finish_round)
             self._turns.called(event.parent)
         self._texts.finish(event.parent, out)
-        self._tools.start(event, out)
+        self._tools.start(_flat(event, "input"), out)
 
     def _tool_progress(self, event: ev.ToolProgress, out: list[Event]) -> None:
         if event.state == "building":
@@ -208,7 +213,7 @@ class Contract:
         if not self._tools.is_open(event.id):
             self._open_unseen(event, event.name, out)
         refused = self._asks.refused(self._tools.known_as(event.id))
-        start = self._tools.end(event, out, refused=refused)
+        start = self._tools.end(_flat(event, "raw_output"), out, refused=refused)
         self._texts.cool()
         self._turns.returned(start.parent)
 
@@ -224,7 +229,7 @@ class Contract:
         self._asks.ask(event if tool_id == event.tool_id else replace(event, tool_id=tool_id), out)
 
     def _resolved(self, event: ev.Resolved, out: list[Event]) -> None:
-        self._asks.resolve(event, out)
+        self._asks.resolve(_flat(event, "answer"), out)
 
     # --- turns ----------------------------------------------------------------------------------------------------
 
@@ -269,6 +274,12 @@ class Contract:
         self._ending.error(event)
         out.append(event if not event.fatal else replace(event, fatal=False))
 
+    def _native(self, event: ev.Native, out: list[Event]) -> None:
+        out.append(_flat(event, "record"))
+
+    def _structured(self, event: ev.StructuredOutput, out: list[Event]) -> None:
+        out.append(_flat(event, "value"))
+
     def _verdict(self, verdict: Verdict, out: list[Event]) -> None:
         self._texts.finish(None, out)
         self._ending.verdicts.append(verdict)
@@ -277,6 +288,13 @@ class Contract:
     def _never(self, event: Event, out: list[Event]) -> None:
         """Only the contract makes these two: from a decoder they are foreign records."""
         out.append(ev.Native(dialect="runwire", record=to_builtins(event), mapped=False, parent=event.parent))
+
+
+def _flat(event: E, name: str) -> E:
+    """The event, its JSON value not nested more deeply than readers can take."""
+    value = getattr(event, name)
+    flat = shallow(value)
+    return event if flat is value else replace(event, **{name: flat})
 
 
 _SESSION = ("native_session_id", "model", "harness_version", "created", "prior_usage")

@@ -25,7 +25,7 @@ import msgspec
 
 from runwire import events as ev
 from runwire.errors import ConformanceError
-from runwire.framing import clean
+from runwire.events.values import clean
 from runwire.pipeline import Pipeline, Reading, started
 from runwire.seams import Context, Dialect, Exit, dialect
 from runwire.testing.law import breaches

@@ -34,7 +34,7 @@ def value_of(raw: bytes | dict[str, Any]) -> Any:
         return raw
     try:
         return loads(raw)
-    except ValueError:
+    except (ValueError, RecursionError):
         return plain(raw)
 
 

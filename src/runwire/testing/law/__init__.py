@@ -266,8 +266,14 @@ class _Case:
 
 
 def _is_unicode(value: Any) -> bool:
-    if isinstance(value, str):
-        return value.isascii() or not any("\ud800" <= char <= "\udfff" for char in value)
-    if isinstance(value, dict):
-        return all(_is_unicode(key) and _is_unicode(item) for key, item in value.items())
-    return not isinstance(value, list) or all(map(_is_unicode, value))
+    left = [value]
+    while left:  # not by recursion: a foreign value may be nested as deeply as it likes
+        item = left.pop()
+        if isinstance(item, str):
+            if not item.isascii() and any("\ud800" <= char <= "\udfff" for char in item):
+                return False
+        elif isinstance(item, dict):
+            left += [*item, *item.values()]
+        elif isinstance(item, list):
+            left += item
+    return True
