@@ -5,9 +5,9 @@ tokens). A mask does not depend on how the text was cut: the end of a delta that
 held back until the next delta decides, the message ends, or the shell says that the source idles. The text that comes
 out, joined, is the whole text masked.
 
-Speed. Nothing is copied while nothing is found: one `in` for each secret over the joined deltas of a batch and over
-each other string. A delta has to be looked at by itself only if its last character begins a secret or its last two
-stand in one: two set look-ups, where a pattern for every beginning of every secret costs more than the decoder.
+Speed. Nothing is copied while nothing is found: one look for the rarest character of each secret over the joined deltas
+of a batch and over each other string. A delta has to be looked at by itself only if its last character begins a secret
+or its last two stand in one: two set look-ups, where a pattern for every beginning costs more than the decoder.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from msgspec.structs import fields, replace
 from runwire import events as ev
 from runwire.events import Event
 from runwire.events.parts import Part
+from runwire.events.values import shallow
 from runwire.seams import Output, Verdict
 
 MASK = "[redacted]"
@@ -69,13 +70,16 @@ class Redactor:
     def __init__(self, values: Iterable[str], *, shapes: bool = False) -> None:
         forms = {form for value in values if value for form in _forms(value)}
         self._literals = sorted(forms, key=lambda form: (-len(form), form))
-        self._probes = [max(form.split("/"), key=len).encode() for form in self._literals]
+        self._needles = [(_rarest(form), form) for form in self._literals]
+        probes = [max(form.split("/"), key=len) for form in self._literals]
+        self._probes = [(_rarest(probe).encode(), probe.encode()) for probe in probes]
         whole = [re.escape(form) for form in self._literals] + (list(_SHAPES) if shapes else [])
         self._whole = re.compile("|".join(whole)) if whole else None
         self._edge = re.compile("|".join(map(_partial, self._literals))) if self._literals else None
         self._shapes = shapes
         self._shortest = 0 if shapes else min(map(len, forms), default=0)
         self._first = frozenset(form[:1] for form in forms)
+        self._ends = self._first | {_NO_DELTA}
         self._pairs = frozenset(form[at : at + 2] for form in forms for at in range(len(form) - 1))
         self._held: dict[Stream, tuple[Any, str, str]] = {}
 
@@ -120,6 +124,7 @@ class Redactor:
         """A JSON value with every secret masked, in keys too; the same object if there is none."""
         if isinstance(value, Raw):
             return self._raw(value)
+        value = shallow(value)
         return self._cleaned(value) if self._is_tainted(value) else value
 
     def _one(self, output: Output, out: list[Output]) -> None:
@@ -137,28 +142,22 @@ class Redactor:
 
     def _noteworthy(self, outputs: list[Output]) -> Sequence[int]:
         """Where the outputs are that must be looked at one by one: all but deltas without a trace of a secret."""
-        text, thinking, first, pairs = ev.Text, ev.Thinking, self._first, self._pairs
-        deltas = [output.delta for output in outputs if type(output) is text or type(output) is thinking]
-        if self._held or (deltas and self._is_tainted("\0".join(deltas))):
+        text, thinking, ends, pairs = ev.Text, ev.Thinking, self._ends, self._pairs
+        deltas = [o.delta if type(o) is text or type(o) is thinking else _NO_DELTA for o in outputs]
+        if self._held or self._is_tainted("\0".join(deltas)):
             return range(len(outputs))
-        return [
-            at
-            for at, output in enumerate(outputs)
-            if (type(output) is not text and type(output) is not thinking)
-            or output.delta[-1:] in first
-            or output.delta[-2:] in pairs
-        ]
+        return [at for at, delta in enumerate(deltas) if delta[-1:] in ends or delta[-2:] in pairs]
 
     def _delta(self, event: Any, field: str, out: list[Output]) -> None:
-        delta = getattr(event, field)
-        before = None
+        delta = text = getattr(event, field)
         stream: Stream = (type(event), event.parent, event.message_id if field == "delta" else f"{event.id} {field}")
-        if self._held:
-            before = self._held.pop(stream, None)
-        if before is None and not self._is_suspect(delta):
-            out.append(event)
-            return
-        shown, kept = self._split(delta if before is None else before[2] + delta)
+        if self._held and (before := self._held.pop(stream, None)) is not None:
+            text = before[2] + delta
+        if text[-2:] not in self._pairs and not self._has(text):  # then a single character may have to wait
+            kept = text[-1:] if text[-1:] in self._first else ""
+            shown = text[:-1] if kept else text
+        else:
+            shown, kept = self._split(text)
         if kept:
             self._held[stream] = (event, field, kept)
         if shown:
@@ -166,8 +165,6 @@ class Redactor:
 
     def _split(self, text: str) -> tuple[str, str]:
         """What can be shown, masked, and the end that must wait. The search is leftmost, as in the whole text."""
-        if text[-2:] not in self._pairs and not self._has(text):  # then a single character may wait
-            return (text[:-1], text[-1:]) if text[-1:] in self._first else (text, "")
         shown = ""
         at = 0
         padded = text.replace("\0", "\1") + "\0"
@@ -244,8 +241,8 @@ class Redactor:
         return False
 
     def _has(self, text: str) -> bool:
-        for literal in self._literals:
-            if literal in text:
+        for rare, literal in self._needles:
+            if rare in text and literal in text:
                 return True
         return self._shapes and cast("re.Pattern[str]", self._whole).search(text) is not None
 
@@ -287,8 +284,8 @@ class Redactor:
         """
         view = bytes(raw)
         if not self._shapes and view.rfind(b"\\u00") < 0:  # from the right: a quarter faster for four bytes
-            for probe in self._probes:
-                if probe in view:
+            for rare, probe in self._probes:
+                if rare in view and probe in view:
                     break
             else:
                 return raw
@@ -301,6 +298,18 @@ class Redactor:
 
 
 _STRING = Decoder(str)
+_NO_DELTA = "\0"
+"""Stands for an output that is no delta, and is among the ends that must be looked at."""
+_RARE = "QZXJKYVWqzUjGHBFxMPLkD7NRvCO98645w3SIATE2b"
+
+
+def _rarest(literal: str) -> str:
+    """The character that is least likely in prose and code: one character is found ten times faster than a word.
+
+    >>> _rarest("sk-ant-api03-fooQbar")
+    'Q'
+    """
+    return next((char for char in _RARE if char in literal), literal[:1])
 
 
 def _with(event: Any, field: str, text: str) -> Event:
