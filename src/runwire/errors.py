@@ -13,8 +13,7 @@ A decoder never raises; what goes wrong inside a run is an event of the run, not
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+TYPE_CHECKING = False  # see `runwire/__init__.py`: every command imports this
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
