@@ -2,8 +2,8 @@
 
 Facts: the arguments of a call that is no valid JSON come as `input: {"__unparsedToolInput": {raw, len}}` (2.1.332).
 `tool_result.content` is a string or a list of parts, `is_error` may be missing. A refusal is an error result whose
-`tool_result_meta` says `non_execution_kind` or a rejecting `permission_decision`. A failed Bash call begins its output
-with `Exit code N`.
+`tool_result_meta` has a rejecting `permission_decision`; `non_execution_kind: user-rejected` without a decision is an
+interrupted call. A failed Bash call begins its output with `Exit code N`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from msgspec import json as mjson
 from msgspec.structs import replace
 
 from runwire import events as ev
-from runwire.formats.jsonl import mapping, plain, sequence, string
+from runwire.formats.jsonl import integer, mapping, plain, sequence, string
 from runwire.formats.toolkinds import locations, tool_kind
 
 if TYPE_CHECKING:
@@ -100,8 +100,10 @@ def result(
     """The end of a call."""
     output, media = _content(block.content)
     status: ev.ToolStatus = "error" if block.is_error else "ok"
-    decision = mapping(meta.get("permission_decision")).get("decision")
-    refused = bool(block.is_error) and (decision == "reject" or "reject" in string(meta.get("non_execution_kind")))
+    kind, decision = string(meta.get("non_execution_kind")), mapping(meta.get("permission_decision")).get("decision")
+    refused = bool(block.is_error) and (decision == "reject" or ("reject" in kind and kind != "user-rejected"))
+    if block.is_error and not refused and kind == "user-rejected":
+        status = "interrupted"
     code = None
     if block.is_error and isinstance(text := _text(output), str) and (found := _EXIT.match(text)):
         code = int(found[1])
@@ -132,12 +134,13 @@ def is_interruption(text: str) -> bool:
 
 
 def tokens(usage: Tokens) -> ev.Tokens:
-    """Claude's figures in our words. Its input excludes cached tokens already."""
+    """Claude's figures in our words. Its input excludes cached tokens already, its output includes thinking."""
     return ev.Tokens(
         input_tokens=usage.input_tokens,
         output_tokens=usage.output_tokens,
         cache_read_tokens=usage.cache_read_input_tokens,
         cache_write_tokens=usage.cache_creation_input_tokens,
+        reasoning_tokens=integer(mapping(usage.output_tokens_details).get("thinking_tokens")) or None,
     )
 
 

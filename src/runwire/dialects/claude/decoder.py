@@ -7,7 +7,8 @@ Facts this rests on (recorded from 2.1.197 and 2.1.332):
 - With partial messages the raw API events come as `stream_event` lines, and the `assistant` line repeats each block
   before its `content_block_stop`. The whole block is the authority; the contract reconciles it with the deltas.
 - A tool result can come before the message that called it has ended.
-- A dead attempt is marked by `abandoned_blocks` on a made-up `message_stop`.
+- A dead attempt is marked by `abandoned_blocks` on a made-up `message_stop`: what was said before `from_block_index`
+  stands and the model is asked to go on behind it; so it is when the user interrupts.
 - Lines with `parent_tool_use_id` belong to a sub-agent. Messages of the model `<synthetic>` are the program's own
   words.
 
@@ -42,13 +43,14 @@ from runwire.dialects.claude.system import System
 from runwire.dialects.claude.verdict import Verdicts
 from runwire.formats.clock import milliseconds
 from runwire.formats.codes import code_of
-from runwire.formats.jsonl import careful, integer, junk, mapping, native, retyped, string, typed
+from runwire.formats.jsonl import careful, integer, junk, mapping, native, plain, retyped, string, typed
 from runwire.framing import Junk
 
 if TYPE_CHECKING:
     from runwire.seams import Context, Output
 
 SYNTHETIC = "<synthetic>"
+_AGAIN = "the answer was cut off and is tried again"
 
 
 class ClaudeDecoder:
@@ -301,6 +303,8 @@ class ClaudeDecoder:
 
     def _block_start(self, event: StreamEvent, speaker: Speaker, parent: str | None, out: list[Output]) -> None:
         block = event.content_block or Block()
+        if block.type in {"text", "thinking"}:
+            speaker.said = event.index
         if block.type.endswith("tool_use") and block.id:
             speaker.parts[event.index] = blocks.Arguments(block.id, block.name)
             out.append(ev.ToolProgress(id=block.id, name=block.name, state="building", bytes=0, parent=parent))
@@ -314,10 +318,7 @@ class ClaudeDecoder:
 
     def _message_stop(self, line: Line | Partial, speaker: Speaker, parent: str | None, out: list[Output]) -> None:
         if line.abandoned_blocks is not UNSET:
-            out.append(
-                ev.Discard(message_id=speaker.id, reason="the answer was cut off and is tried again", parent=parent)
-            )
-            speaker.id = ""
+            self._abandoned(mapping(plain(bytes(line.abandoned_blocks))), speaker, parent, out)
             return
         if speaker.usage is not None:
             tokens = blocks.tokens(speaker.usage)
@@ -329,10 +330,20 @@ class ClaudeDecoder:
                     output_tokens=tokens.output_tokens,
                     cache_read_tokens=tokens.cache_read_tokens,
                     cache_write_tokens=tokens.cache_write_tokens,
+                    reasoning_tokens=tokens.reasoning_tokens,
                 )
             )
         self._verdicts.count(parent, speaker.id, speaker.usage)
         self._turn(parent, speaker, out)
+
+    def _abandoned(self, abandoned: dict[str, Any], speaker: Speaker, parent: str | None, out: list[Output]) -> None:
+        """An attempt has died. Its blocks before the first abandoned one stand, and end a round trip."""
+        if speaker.loses(integer(abandoned.get("from_block_index")) or 0):
+            why = "the answer was interrupted" if self._verdicts.interrupted else _AGAIN
+            out.append(ev.Discard(message_id=speaker.id, reason=why, parent=parent))
+        elif speaker.said is not None or speaker.calls:
+            self._turn(parent, speaker, out)
+        speaker.id = ""
 
     # --- small things ---------------------------------------------------------------------------------------------
 

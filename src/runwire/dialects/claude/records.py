@@ -30,6 +30,7 @@ class Tokens(Struct, gc=False):
     output_tokens: int | None = None
     cache_read_input_tokens: int | None = None
     cache_creation_input_tokens: int | None = None
+    output_tokens_details: Any = None
 
 
 class Block(Struct, gc=False):

@@ -10,13 +10,17 @@ if TYPE_CHECKING:
 
 
 class Speaker:
-    """The main agent or a sub-agent: the message it is at, and what of it was shown."""
+    """The main agent or a sub-agent: the message it is at, and what of it was shown.
 
-    __slots__ = ("calls", "id", "parts", "stop_reason", "streamed", "thought", "usage")
+    `said` is the index of the last block of text or thinking that was begun (partial messages).
+    """
+
+    __slots__ = ("calls", "id", "parts", "said", "stop_reason", "streamed", "thought", "usage")
 
     def __init__(self) -> None:
         self.id = ""
         self.streamed = False
+        self.said: int | None = None
         self.usage: Tokens | None = None
         self.stop_reason: str | None = None
         self.thought: list[str] = []
@@ -26,5 +30,9 @@ class Speaker:
     def begin(self, message_id: str, *, streamed: bool) -> None:
         """Go on to another message."""
         self.id, self.streamed = message_id, streamed
-        self.usage = self.stop_reason = None
+        self.said = self.usage = self.stop_reason = None
         self.thought, self.calls, self.parts = [], set(), {}
+
+    def loses(self, first: int) -> bool:
+        """Whether words were shown that are void when the blocks of this message are, from that index on."""
+        return self.said is not None and self.said >= first

@@ -1,12 +1,14 @@
 """The `result` record of Claude Code: its verdict, and this prompt's share of running totals.
 
 Facts: `subtype` says `success` for API errors too, only `is_error` tells; `usage` is this turn's and the main agent's,
-`total_cost_usd` and `modelUsage` are totals of the process with sub-agents and compaction; a result after an interrupt
-may lack `result`; a second, empty result can follow a good one; one process can give many results.
+`total_cost_usd` and `modelUsage` are totals with sub-agents and compaction, of the process and, in a resumed session,
+of all before it; `model_usage_since_last_result` (2.1.332) is the share of this prompt; after an interrupt `usage` is
+all zero and `result` may be missing; a second, empty result can follow a good one; one process can give many results.
 """
 
 from __future__ import annotations
 
+from math import inf
 from typing import Any
 
 from msgspec.structs import replace
@@ -91,35 +93,62 @@ class Verdicts:
         return "failed", code_of(message, status=status, word=word) or "provider", message
 
     def _usage(self, value: dict[str, Any]) -> Counts | None:
-        models = self._since(value)
+        models, cost = self._share(value)
         usage = value.get("usage")
         if isinstance(usage, dict) and not (self.has_children and models is not None):
-            figures = Tokens(**{name: integer(usage.get(name)) for name in Tokens.__struct_fields__})
-            found: Counts | None = tokens(figures)
-            thought = integer(mapping(usage.get("output_tokens_details")).get("thinking_tokens"))
-            found = replace(found, reasoning_tokens=thought) if found is not None and thought else found
+            figures: dict[str, Any] = {name: integer(usage.get(name)) for name in Tokens.__struct_fields__}
+            figures["output_tokens_details"] = usage.get("output_tokens_details")
+            found: Counts | None = tokens(Tokens(**figures))
+            if models is not None and not _any(found):
+                found = models  # the tokens of an answer that was interrupted
         elif models is not None:
             found = models
         else:
-            found = total([tokens(figures) for figures in self._counted.values()])
-        cost = value.get("total_cost_usd")
-        if isinstance(cost, int | float) and not isinstance(cost, bool):
-            share = cost - self._cost if cost >= self._cost else (cost if cost > 0 else 0.0)
-            self._cost = max(self._cost, cost) if cost <= 0 else cost
-            found = replace(found or Counts(), cost_usd=share, cost_source="reported")
-        return found
+            found = total([tokens(counted) for counted in self._counted.values()])
+        return found if cost is None else replace(found or Counts(), cost_usd=cost, cost_source="reported")
 
-    def _since(self, value: dict[str, Any]) -> Counts | None:
-        """What the totals of all models grew by."""
-        usage = value.get("modelUsage")
-        if not isinstance(usage, dict) or not usage:
+    def _share(self, value: dict[str, Any]) -> tuple[Counts | None, float | None]:
+        """What all models took for this prompt, and its cost."""
+        now, before = _counts(value.get("modelUsage")), self._models
+        cost = self._spent(value.get("total_cost_usd"))
+        since = value.get("model_usage_since_last_result")
+        if now is not None:
+            self._models = now
+        if (exact := _counts(since)) is not None:
+            costs = [_number(mapping(model).get("costUSD")) for model in mapping(since).values()]
+            return exact, cost if None in costs else sum(filter(None, costs))
+        return (None if now is None else _less(now, before)), cost
+
+    def _spent(self, cost: Any) -> float | None:
+        """What the total cost grew by."""
+        now, before = _number(cost), self._cost
+        if now is None:
             return None
-        now: dict[str, Any] = {
-            name: sum(integer(mapping(model).get(key)) or 0 for model in usage.values())
-            for key, name in _MODEL_USAGE.items()
-        }
-        share: dict[str, Any] = {
-            name: max(0, count - (getattr(self._models, name) or 0)) for name, count in now.items()
-        }
-        self._models = Counts(**now)
-        return Counts(**share)
+        self._cost = now if now > 0 else max(before, now)
+        return now - before if now >= before else max(now, 0.0)
+
+
+def _counts(models: Any) -> Counts | None:
+    """The tokens of all models together; None where none is named."""
+    if not isinstance(models, dict) or not models:
+        return None
+    sums: dict[str, Any] = {
+        name: sum(integer(mapping(model).get(key)) or 0 for model in models.values())
+        for key, name in _MODEL_USAGE.items()
+    }
+    return Counts(**sums)
+
+
+def _less(now: Counts, before: Counts) -> Counts:
+    share: dict[str, Any] = {
+        name: max(0, getattr(now, name) - (getattr(before, name) or 0)) for name in _MODEL_USAGE.values()
+    }
+    return Counts(**share)
+
+
+def _any(counts: Counts | None) -> bool:
+    return any(getattr(counts, name) for name in _MODEL_USAGE.values())
+
+
+def _number(value: Any) -> float | None:
+    return value if isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < inf else None
