@@ -26,7 +26,7 @@ from runwire.framing import Junk
 from runwire.seams import Context, Dialect, Output, Verdict
 
 _ANY: msgspec.json.Decoder[Any] = msgspec.json.Decoder()
-_RETRY = re.compile(r"Reconnecting\.\.\. (\d+)/(\d+)\s*(?:\((.*)\))?", re.DOTALL)
+_RETRY = re.compile(r"Reconnecting\.\.\. (?:(\d+)/(\d+)|waiting for network)\s*(?:\((.*)\))?", re.DOTALL)
 _TOOLS = {"command_execution", "file_change", "mcp_tool_call", "collab_tool_call", "web_search"}
 _ENVELOPE = {"id", "type", "status", "aggregated_output", "exit_code", "result", "error", "agents_states"}
 
@@ -39,6 +39,7 @@ class CodexDecoder:
         self._before = context.prior
         self._plan: list[ev.PlanEntry] | None = None
         self._output: dict[str, str] = {}
+        self._attempts = 0
 
     def feed(self, block: bytes, /) -> list[Output]:
         """Read a block of whole lines."""
@@ -73,11 +74,20 @@ class CodexDecoder:
             case "turn.failed":
                 out.append(_failure(string(mapping(record.get("error")).get("message"))))
             case "error":
-                out.append(_error(string(record.get("message"))))
+                out.append(self._error(string(record.get("message"))))
             case _ if isinstance(value, dict | list):
                 out.append(native("codex", value))
             case _:
                 out.append(junk(mjson.encode(value).decode()))
+
+    def _error(self, message: str) -> Output:
+        """An error that is not the end: mostly the notice of another attempt, which has a number or waits for ever."""
+        found = _RETRY.match(message)
+        if found is None:
+            return ev.Error(message=message, code=code_of(message) or "provider", fatal=False)
+        self._attempts = int(found[1] or self._attempts + 1)
+        most = None if found[2] is None else int(found[2])
+        return ev.Retry(attempt=self._attempts, max_attempts=most, reason=message, code=code_of(found[3] or message))
 
     def _item(self, phase: str, item: dict[str, Any], record: dict[str, Any], out: list[Output]) -> None:
         kind, item_id = string(item.get("type")), string(item.get("id"))
@@ -227,14 +237,6 @@ def _media(result: dict[str, Any]) -> list[ev.Media] | None:
             size = len(data) * 3 // 4 - data[-2:].count("=")
             found.append(ev.Media(mime=string(part.get("mimeType")), bytes=size, data=data))
     return found or None
-
-
-def _error(message: str) -> Output:
-    found = _RETRY.match(message)
-    if found is not None:
-        reason = found[3] or message
-        return ev.Retry(attempt=int(found[1]), max_attempts=int(found[2]), reason=f"{message}", code=code_of(reason))
-    return ev.Error(message=message, code=code_of(message) or "provider", fatal=False)
 
 
 def _failure(message: str) -> Verdict:

@@ -52,13 +52,16 @@ _STATUSES: dict[int, Code] = {
     529: "overloaded",
 }
 _TOO_LONG = r"prompt is too long|context (?:window|length)|maximum context|input exceeds|ran out of room"
-_UNREACHED = r"connection ?refused|unable to connect|connection failed|ECONNREFUSED|ENOTFOUND|error sending request|dns"
+_UNREACHED = (
+    r"connection ?(?:refused|failed|dropped|reset|closed|lost)|unable to connect|ECONNREFUSED|ECONNRESET|ENOTFOUND|dns"
+    r"|error sending request|transport error|network error"
+)
 _PATTERNS: tuple[tuple[str, Code], ...] = (
     (_TOO_LONG, "context_overflow"),
     (_UNREACHED, "network"),
     (r"content filter|content_filter|safety (?:system|classifier)", "content_filter"),
     (r"model .{0,80}(?:not found|does not exist|may not exist)|issue with the selected model", "model_not_found"),
-    (r"overloaded", "overloaded"),
+    (r"overloaded|high demand|at capacity", "overloaded"),
     (r"rate limit|too many requests", "rate_limit"),
     (r"incorrect api key|invalid api key|unauthorized|not logged in|/login", "auth"),
 )
@@ -73,6 +76,8 @@ def code_of(text: str = "", *, status: int | None = None, word: str = "") -> Cod
     'auth'
     >>> code_of("API Error: 400 prompt is too long", status=400)
     'context_overflow'
+    >>> code_of("stream disconnected before completion: Transport error: network error")
+    'network'
     >>> code_of("it broke") is None
     True
     """
