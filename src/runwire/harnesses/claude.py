@@ -2,12 +2,13 @@
 
 Facts: `--output-format stream-json` with `-p` needs `--verbose`; the prompt may come on stdin, which keeps it out of
 the process list; as root the program refuses to skip permissions; without a terminal a tool that would need leave is
-denied. The ladder: read = plan mode, ask = default mode (unattended: denied with a reason), edit = acceptEdits, full =
-bypassPermissions. Proved with 2.1.197 and 2.1.332.
+denied; `--json-schema` takes the schema, not its file. The ladder: read = plan mode, ask = default mode (unattended:
+denied with a reason), edit = acceptEdits, full = bypassPermissions. Proved with 2.1.197 and 2.1.332.
 """
 
 from __future__ import annotations
 
+from runwire.errors import UsageError
 from runwire.process import program
 from runwire.seams import Harness, Job, Launch, Readiness
 
@@ -37,8 +38,17 @@ def launch(job: Job) -> Launch:
     if job.effort:
         argv += ["--effort", job.effort]
     if job.output_schema:
-        argv += ["--json-schema", job.output_schema]
+        argv += ["--json-schema", _content(job.output_schema)]
     return Launch(argv=argv, env=job.env, stdin=job.prompt.encode("utf-8", "replace"), dialect="claude")
+
+
+def _content(file: str) -> str:
+    """The schema itself: the program takes no file name."""
+    try:
+        with open(file, encoding="utf-8") as opened:
+            return opened.read()
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"cannot read {file}: {error}") from None
 
 
 def probe(env: dict[str, str]) -> Readiness:

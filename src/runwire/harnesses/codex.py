@@ -2,10 +2,13 @@
 
 Facts: `codex exec` reads a piped stdin to its end as extra context, so it gets none; with `-` it reads the prompt
 there, which serves for prompts that are too long for an argument; `exec` never asks, it declines what its policy does
-not allow. The ladder: read and ask = sandbox read-only, edit = workspace-write, full = no sandbox. Proved with 0.171.0.
+not allow; of keys in the environment it takes CODEX_API_KEY alone. The ladder: read and ask = sandbox read-only, edit =
+workspace-write, full = no sandbox. Proved with 0.171.0.
 """
 
 from __future__ import annotations
+
+import os
 
 from runwire.process import program
 from runwire.seams import Harness, Job, Launch, Readiness
@@ -29,7 +32,7 @@ def launch(job: Job) -> Launch:
     if job.effort:
         argv += ["-c", f"model_reasoning_effort={job.effort}"]
     if job.output_schema:
-        argv += ["--output-schema", job.output_schema]
+        argv += ["--output-schema", os.path.abspath(job.output_schema)]  # it runs in a directory of its own
     if job.resume:
         argv += ["resume", job.resume]
     prompt = job.prompt.encode("utf-8", "replace")
@@ -43,15 +46,13 @@ def probe(env: dict[str, str]) -> Readiness:
     found = program("codex", env)
     if found.path is None:
         return Readiness(installed=False, ready=False, fix=INSTALL)
-    import os
-
     home = env.get("CODEX_HOME") or os.path.join(env.get("HOME", ""), ".codex")
     files = (os.path.join(home, name) for name in ("auth.json", "config.toml"))
-    ready = bool(env.get("OPENAI_API_KEY") or env.get("CODEX_API_KEY")) or any(map(os.path.exists, files))
+    ready = bool(env.get("CODEX_API_KEY")) or any(map(os.path.exists, files))
     return Readiness(
         installed=True, ready=ready, path=found.path, version=found.version,
         detail="" if ready else "no key and no login found",
-        fix=None if ready else "codex login, or set OPENAI_API_KEY",
+        fix=None if ready else "codex login, or set CODEX_API_KEY",
     )  # fmt: skip
 
 
