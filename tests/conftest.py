@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import sys
 from pathlib import Path
 
@@ -12,7 +11,6 @@ from hypothesis import HealthCheck, settings
 
 ROOT = Path(__file__).resolve().parent.parent
 BIN = Path(sys.executable).parent
-AGENTS = ROOT / "agents" / "node_modules" / ".bin"
 
 # "ci" draws the same examples every time, so that a red gate is red for everyone; "explore" goes looking for new ones:
 # HYPOTHESIS_PROFILE=explore pytest tests/...
@@ -52,12 +50,3 @@ def clean_env(tmp_path: Path) -> dict[str, str]:
         "LANG": "C.UTF-8",
         "RUNWIRE_HOME": str(tmp_path / "runwire-home"),
     }
-
-
-@pytest.fixture(scope="session")
-def agents_bin() -> Path:
-    """The folder with the real agents, `claude` and `codex`, at the versions of agents/package.json."""
-    missing = [name for name in ("claude", "codex") if shutil.which(name, path=str(AGENTS)) is None]
-    if missing:
-        pytest.skip(f"{' and '.join(missing)} not installed: run make agents")
-    return AGENTS
