@@ -20,6 +20,7 @@ from runwire.agent.jobs import Jobs
 from runwire.agent.limits import Limits
 from runwire.agent.local import serve
 from runwire.agent.loop import Loop
+from runwire.agent.mcp import tools_of
 from runwire.agent.models import Endpoint, endpoint
 from runwire.agent.prompt import system_prompt
 from runwire.agent.providers import Settings
@@ -45,7 +46,7 @@ class NativeSession:
         self._queue: asyncio.Queue[list[Output] | None] = asyncio.Queue(maxsize=64)
         self._client = Client()
         self._jobs = Jobs()
-        self._env = {name: value for name, value in job.env.items() if not is_secret(name)}
+        self._env = scrubbed(job.env)
         self._wrap = wrapper(str(job.options.get("sandbox") or ""), self._workspace)
         self._requests = Requests(self._emit, attended=job.attended)
         self._asker = Asker(self._client, model, self._emit)
@@ -192,10 +193,18 @@ async def open_session(job: Job, tools: list[Tool] | None) -> AsyncIterator[Nati
     server: Child | None = None
     if model.provider == "local":
         server, model = await serve(model, job.env)
-    session = NativeSession(job, model, [*built_in(), *(tools or [])])
     try:
-        yield session
+        async with tools_of(job.options.get("mcp", {}), scrubbed(job.env), job.cwd) as found:
+            session = NativeSession(job, model, [*built_in(), *found, *(tools or [])])
+            try:
+                yield session
+            finally:
+                await session.stop(0.0)
     finally:
-        await session.stop(0.0)
         if server is not None:
             await server.stop()
+
+
+def scrubbed(env: dict[str, str]) -> dict[str, str]:
+    """An environment without keys: for tools, jobs and servers."""
+    return {name: value for name, value in env.items() if not is_secret(name)}
