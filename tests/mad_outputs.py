@@ -7,7 +7,6 @@ from typing import Any
 from hypothesis import strategies as st
 from msgspec import UNSET
 from msgspec.structs import replace
-from msgspec.structs import replace as changed
 
 from runwire import events as ev
 from runwire.seams import Exit, Send, Serve, Verdict
@@ -125,7 +124,7 @@ def fresh(outputs: list[Any]) -> list[Any]:
 
 def _copied(output: Any) -> Any:
     if not isinstance(output, ev.Event):
-        return changed(output)
+        return replace(output)
     strings = {
         name: value[:1] + "".join(list(value[1:])) if len(value) > 1 else value
         for name in output.__struct_fields__

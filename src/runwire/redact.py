@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeAlias, cast
 
 from msgspec import DecodeError, Raw
@@ -56,14 +56,6 @@ def is_secret(name: str) -> bool:
     return _NAMES.search(name) is not None
 
 
-def _partial(literal: str) -> str:
-    """A pattern for the literal, or for a beginning of it that stands at the end of a piece."""
-    pattern = ""
-    for char in reversed(literal):
-        pattern = f"{re.escape(char)}(?:{pattern}|(?=\\0))" if pattern else re.escape(char)
-    return pattern
-
-
 class Redactor:
     """Masks the given values. `shapes` also masks what looks like a well-known token (within one string)."""
 
@@ -75,7 +67,8 @@ class Redactor:
         self._probes = [(_rarest(probe).encode(), probe.encode()) for probe in probes]
         whole = [re.escape(form) for form in self._literals] + (list(_SHAPES) if shapes else [])
         self._whole = re.compile("|".join(whole)) if whole else None
-        self._edge = re.compile("|".join(map(_partial, self._literals))) if self._literals else None
+        self._exact = re.compile("|".join(map(re.escape, self._literals)) or "(?!)")
+        self._longest = max(map(len, forms), default=0)
         self._shapes = shapes
         self._shortest = 0 if shapes else min(map(len, forms), default=0)
         self._first = frozenset(form[:1] for form in forms)
@@ -165,23 +158,24 @@ class Redactor:
 
     def _split(self, text: str) -> tuple[str, str]:
         """What can be shown, masked, and the end that must wait. The search is leftmost, as in the whole text."""
-        shown = ""
-        at = 0
-        padded = text.replace("\0", "\1") + "\0"
-        edge = self._edge
-        while edge is not None and (found := edge.search(padded, at)):
-            start, end = found.span()
-            if end == len(text) and not self._is_literal(found.group()):
-                return self._shaped(shown + text[at:start]), text[start:]
-            shown += text[at:start] + MASK
-            at = end
-        return self._shaped(shown + text[at:]), ""
+        shown, at, wait = "", 0, self._waiting(text, 0)
+        while (found := self._exact.search(text, at)) and found.start() < wait:
+            shown += text[at : found.start()] + MASK
+            at = found.end()
+            if wait < at:
+                wait = self._waiting(text, at)
+        return self._shaped(shown + text[at:wait]), text[wait:]
 
-    def _is_literal(self, found: str) -> bool:
-        """A whole secret that cannot grow into a longer one."""
-        return found in self._literals and not any(
-            len(other) > len(found) and other.startswith(found) for other in self._literals
-        )
+    def _waiting(self, text: str, at: int) -> int:
+        """Where the end begins that may be the beginning of a secret; the length of the text if none may."""
+        size = len(text)
+        for start in range(max(at, size - self._longest + 1), size):
+            if text[start] in self._first:
+                rest = text[start:]
+                for literal in self._literals:
+                    if len(literal) > size - start and literal.startswith(rest):
+                        return start
+        return size
 
     def _shaped(self, text: str) -> str:
         return cast("re.Pattern[str]", self._whole).sub(MASK, text) if self._shapes else text
@@ -205,11 +199,17 @@ class Redactor:
         """Give the tails of the streams that this output ends."""
         if isinstance(output, Verdict):
             out.extend(self.flush())
-            return
-        if not isinstance(output, _ENDING):
-            return
+        elif isinstance(output, ev.ToolEnd):
+            self._end(out, lambda stream: stream[2] in {f"{output.id} arguments_delta", f"{output.id} output_delta"})
+        elif isinstance(output, ev.ToolStart):
+            written = f"{output.id} arguments_delta"
+            self._end(out, lambda stream: stream[2] == written or _is_said(stream, output.parent))
+        elif isinstance(output, _ENDING) and not (isinstance(output, ev.Usage) and output.scope != "request"):
+            self._end(out, lambda stream: _is_said(stream, output.parent))
+
+    def _end(self, out: list[Output], ends: Callable[[Stream], bool]) -> None:
         for stream in list(self._held):
-            if stream[1] == output.parent:
+            if ends(stream):
                 self._give(stream, out)
 
     def _give(self, stream: Stream, out: list[Output]) -> None:
@@ -273,9 +273,10 @@ class Redactor:
         return replace(output, **changed) if changed else output
 
     def _verdict(self, verdict: Verdict) -> Verdict:
-        if not self._is_tainted(verdict.message) and not self._is_tainted(verdict.text):
+        words = {"message": verdict.message, "text": verdict.text, "stop_reason": verdict.stop_reason}
+        if not any(map(self._is_tainted, words.values())):
             return verdict
-        return replace(verdict, message=self.value(verdict.message), text=self.value(verdict.text))
+        return replace(verdict, **{name: self.value(value) for name, value in words.items()})
 
     def _raw(self, raw: Raw) -> Any:
         r"""A JSON string that is still encoded. Letters that are written as escapes are decoded first.
@@ -321,7 +322,14 @@ def _with(event: Any, field: str, text: str) -> Event:
     return cast("Event", made)
 
 
-_ENDING = (ev.Message, ev.Discard, ev.ToolStart, ev.ToolEnd, ev.TurnDone, ev.Usage, ev.Text, ev.Thinking)
+_ENDING = (ev.Message, ev.Discard, ev.TurnDone, ev.Usage, ev.Input)
+
+
+def _is_said(stream: Stream, parent: str | None) -> bool:
+    """A stream of what this agent says or thinks, not of what its tools write."""
+    return stream[0] is not ev.ToolProgress and stream[1] == parent
+
+
 _CLOSED = {
     "run_id", "seq", "ts", "parent", "kind", "id", "message_id", "request_id", "tool_id", "wire", "status", "scope",
     "tool_kind", "source", "outcome", "by", "code", "fatal", "turn", "tool_calls", "runtime",
