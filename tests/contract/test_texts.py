@@ -117,13 +117,11 @@ DONE = "turn_done 1 calls=0"
                 "text m:2 two",
                 "message m:2 two",
                 "thinking m:3 hm",
-                "discard m",
-                "discard m:2",
                 "discard m:3",
                 "text m:4 new",
                 "message m:4 new",
             ],
-            id="discard of every block of the message",
+            id="discard of the last block of the message",
         ),
         pytest.param(
             [text("a", "m", "t"), discard("m", "t")], ["text m a of t", "discard m of t"], id="of a sub-agent"

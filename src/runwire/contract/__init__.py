@@ -173,16 +173,16 @@ class Contract:
 
     def _text(self, event: ev.Text, out: list[Event]) -> None:
         if event.delta:
-            self._turns.output(event.parent, out, self._texts.finish_round)
+            self._turns.output(event.parent, out, self._texts.finish)
             self._texts.delta(event, out)
 
     def _thinking(self, event: ev.Thinking, out: list[Event]) -> None:
         if event.delta:
-            self._turns.output(event.parent, out, self._texts.finish_round)
+            self._turns.output(event.parent, out, self._texts.finish)
             self._texts.thinking(event, out)
 
     def _message(self, event: ev.Message, out: list[Event]) -> None:
-        self._turns.output(event.parent, out, self._texts.finish_round)
+        self._turns.output(event.parent, out, self._texts.finish)
         self._texts.message(event, out)
 
     def _discard(self, event: ev.Discard, out: list[Event]) -> None:
@@ -194,7 +194,7 @@ class Contract:
         if self._tools.is_repeat(event):
             return
         if not self._turns.is_late(event.parent):
-            self._turns.output(event.parent, out, self._texts.finish_round)
+            self._turns.output(event.parent, out, self._texts.finish)
             self._turns.called(event.parent)
         self._texts.finish(event.parent, out)
         self._tools.start(_flat(event, "input"), out)
@@ -202,7 +202,7 @@ class Contract:
     def _tool_progress(self, event: ev.ToolProgress, out: list[Event]) -> None:
         if event.state == "building":
             if event.id:
-                self._turns.output(event.parent, out, self._texts.finish_round)
+                self._turns.output(event.parent, out, self._texts.finish)
         elif event.id and not self._tools.is_open(event.id) and not self._tools.is_closed(event.id):
             self._open_unseen(event, event.name or "", out)
         self._tools.progress(event, out)
@@ -242,7 +242,7 @@ class Contract:
             out.append(event)
 
     def _turn_done(self, event: ev.TurnDone, out: list[Event]) -> None:
-        self._texts.finish_round(event.parent, out)
+        self._texts.finish(event.parent, out)
         self._turns.done(event, out)
 
     def _cache_warning(self, event: ev.CacheWarning, out: list[Event]) -> None:

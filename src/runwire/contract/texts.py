@@ -22,18 +22,17 @@ Key: TypeAlias = tuple[str | None, str]
 
 
 class Block:
-    """One text block: its id on our wire and what was shown of it. `before` is the block before it of one message."""
+    """One text block: its id on our wire and what was shown of it."""
 
-    __slots__ = ("before", "id", "key", "number", "open", "pieces", "round", "shown")
+    __slots__ = ("id", "key", "number", "open", "pieces", "shown")
 
-    def __init__(self, key: Key, number: int, before: Block | None = None) -> None:
+    def __init__(self, key: Key, number: int) -> None:
         native = key[1] or "message"
-        self.key, self.number, self.before = key, number, before
+        self.key, self.number = key, number
         self.id = native if number == 1 else f"{native}:{number}"
         self.pieces: list[str] = []
         self.open = True
         self.shown = False
-        self.round = 0
 
 
 class Texts:
@@ -48,7 +47,6 @@ class Texts:
         self._ids: set[str] = set()
         self._made: dict[Key, str] = {}
         self._answers: dict[str, str] = {}
-        self._rounds: dict[str | None, int] = {}
         self.hot_id: str | None = None
         self.hot_parent: str | None = None
         self.hot_thought: str | None = None
@@ -110,16 +108,9 @@ class Texts:
         self._shut(block, event if block.id == event.message_id else replace(event, message_id=block.id), out)
 
     def discard(self, event: ev.Discard, out: list[Event]) -> None:
-        """Void what this round trip has shown of the message. What was never shown needs no discard."""
-        last = block = self._blocks.get((event.parent, event.message_id))
-        if last is None or not last.shown:
-            return
-        shown: list[Block] = []
-        while block is not None and block.round == last.round:
-            if block.shown:
-                shown.append(block)
-            block = block.before
-        for block in reversed(shown):
+        """Void the block that is open, or the last one of this message. What was never shown needs no discard."""
+        block = self._blocks.get((event.parent, event.message_id))
+        if block is not None and block.shown:
             self._void(block, event.reason, out, event)
 
     def finish(self, parent: str | None, out: list[Event]) -> None:
@@ -130,11 +121,6 @@ class Texts:
             event = ev.Message(text="".join(block.pieces), message_id=block.id, parent=parent)
             self._made[block.key] = event.text
             self._shut(block, event, out)
-
-    def finish_round(self, parent: str | None, out: list[Event]) -> None:
-        """The same at the end of a round trip: what comes later is no block of these messages."""
-        self.finish(parent, out)
-        self._rounds[parent] = self._rounds.get(parent, 0) + 1
 
     def finish_all(self, out: list[Event]) -> None:
         """Make every open `message`."""
@@ -164,11 +150,10 @@ class Texts:
     def _next(self, key: Key) -> Block:
         """A new block of this message, with an id that was never used."""
         before = self._blocks.get(key)
-        block = Block(key, 1 if before is None else before.number + 1, before)
+        block = Block(key, 1 if before is None else before.number + 1)
         while block.id in self._ids:
-            block = Block(key, block.number + 1, before)
+            block = Block(key, block.number + 1)
         self._ids.add(block.id)
-        block.round = self._rounds.get(key[0], 0)
         self._blocks[key] = block
         return block
 

@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from runwire.events import Diagnostic, Native
+from runwire.events.values import clean
 from runwire.framing import Junk, Record, records
 
 T = TypeVar("T")
@@ -72,11 +73,14 @@ def retyped(decoder: msgspec.json.Decoder[T], value: Any) -> T | None:
 
 
 def plain(raw: bytes) -> Any:
-    """One record as a plain JSON value; a record that cannot be read is its text."""
+    """One piece of JSON as a plain value; what cannot be read is its text."""
     found = records(raw)
     if len(found) == 1 and isinstance(found[0], Record):
         return found[0].value
-    return raw.decode("utf-8", "replace")
+    try:
+        return clean(msgspec.json.decode(raw))  # no record, but a value
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return raw.decode("utf-8", "replace")
 
 
 def native(dialect: str, value: Any, parent: str | None = None) -> Native:
