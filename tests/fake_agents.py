@@ -70,3 +70,67 @@ class Gate:
         """Let the program go on. Waits until it is there."""
         with self._path.open("w") as gate:
             gate.write("go\n")
+
+
+PLUGIN = '''
+"""A wire and a harness of somebody else. Each line of the program is a JSON object: say, end, boom."""
+
+import json
+import sys
+
+from runwire import events as ev
+from runwire.seams import Dialect, Harness, Launch, Verdict
+
+
+class Decoder:
+    def __init__(self, context):
+        pass
+
+    def feed(self, block, /):
+        out = []
+        for line in block.splitlines():
+            value = json.loads(line)
+            if "say" in value:
+                out.append(ev.Text(delta=value["say"], message_id="m"))
+            if "end" in value:
+                out.append(Verdict(value["end"], code=value.get("code"), message=value.get("message")))
+            if "boom" in value:
+                raise ValueError("boom in the decoder")
+        return out
+
+    def close(self):
+        return []
+
+
+class Encoder:
+    def __init__(self, options):
+        pass
+
+    def encode(self, events, /):
+        if any(isinstance(event, ev.Text) for event in events):
+            raise ValueError("boom in the encoder")
+        return b"acme\\n" * len(events)
+
+    def close(self):
+        return b""
+
+
+DIALECT = Dialect(name="acme", decoder=Decoder, encoder=Encoder)
+HARNESS = Harness(
+    name="acme",
+    launch=lambda job: Launch(argv=[*(job.command or ("acme-agent",))], env=job.env, stdin=None, dialect="acme"),
+    install="pipx install acme-agent",
+)
+'''
+
+
+def plugin(folder: Path) -> None:
+    """Install the wire and the harness `acme` in a folder that is to be on PYTHONPATH."""
+    (folder / "acme_runwire.py").write_text(PLUGIN, encoding="utf-8")
+    about = folder / "acme_runwire-1.0.dist-info"
+    about.mkdir()
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: acme-runwire\nVersion: 1.0\n", encoding="utf-8")
+    (about / "entry_points.txt").write_text(
+        "[runwire.dialects]\nacme = acme_runwire:DIALECT\n[runwire.harnesses]\nacme = acme_runwire:HARNESS\n",
+        encoding="utf-8",
+    )

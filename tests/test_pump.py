@@ -793,6 +793,12 @@ def test_a_session_that_raises_is_a_failed_run(moment: str) -> None:
     assert isinstance(run.fault, Bug)
 
 
+def test_a_session_that_lacks_something_is_not_ready(tmp_path: Path) -> None:
+    found = lawful(asyncio.run(taken(runwire.run("go", harness="scripted", cwd=tmp_path / "gone"))))
+    last = result_of(found)
+    assert (last.code, last.message) == ("spawn_failed", f"the working directory {tmp_path}/gone does not exist")
+
+
 @pytest.mark.parametrize("moment", ["stop", "close"])
 def test_a_session_that_raises_after_the_result_does_not_change_it(moment: str) -> None:
     run = run_of(broken_at(moment))

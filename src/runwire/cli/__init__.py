@@ -22,7 +22,30 @@ COMMANDS = {
 
 def main(argv: list[str] | None = None) -> int:
     """The entry point of the `runwire` command."""
-    args = sys.argv[1:] if argv is None else argv
+    from runwire.cli.writing import Unwritable, flush, is_full, open_standard, say
+    from runwire.errors import RunwireError
+
+    open_standard()
+    try:
+        try:
+            return _command(sys.argv[1:] if argv is None else argv)
+        finally:
+            flush()
+    except RunwireError as error:
+        say(f"runwire: {error}")
+        return error.exit_status
+    except BrokenPipeError:
+        return 0
+    except OSError as error:
+        if not is_full(error):
+            raise
+        say(f"runwire: {Unwritable(error)}")
+        return Unwritable.exit_status
+    except KeyboardInterrupt:
+        return 130
+
+
+def _command(args: list[str]) -> int:
     if args and args[0] in {"-V", "--version"}:
         sys.stdout.write(f"runwire {__version__}\n")
         return 0
@@ -30,21 +53,12 @@ def main(argv: list[str] | None = None) -> int:
         sys.stdout.write(_help())
         return 0 if args else 2
     if args[0] not in COMMANDS:
-        return _unknown(args[0])
+        from runwire.errors import UnknownName
+
+        raise UnknownName("command", args[0], COMMANDS)
     from importlib import import_module
 
-    from runwire.errors import RunwireError
-
-    try:
-        return int(import_module(f"runwire.cli.{args[0]}").main(args[1:]))
-    except RunwireError as error:
-        sys.stderr.write(f"runwire: {error}\n")
-        return error.exit_status
-    except BrokenPipeError:
-        _hush()
-        return 0
-    except KeyboardInterrupt:
-        return 130
+    return int(import_module(f"runwire.cli.{args[0]}").main(args[1:]))
 
 
 def _help() -> str:
@@ -52,17 +66,3 @@ def _help() -> str:
     lines += [f"  {name:<11} {about}" for name, about in COMMANDS.items()]
     lines += ["", "runwire COMMAND --help tells more. Try: runwire run --harness scripted 'say hello'", ""]
     return "\n".join(lines)
-
-
-def _unknown(name: str) -> int:
-    from runwire.errors import UnknownName
-
-    sys.stderr.write(f"runwire: {UnknownName('command', name, COMMANDS)}\n")
-    return UnknownName.exit_status
-
-
-def _hush() -> None:
-    """The reader of stdout has gone: let the interpreter's last flush go nowhere."""
-    import os
-
-    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)

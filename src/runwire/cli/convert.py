@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import os
-import sys
 
 from runwire.cli.options import Parser, open_file, read_file
 from runwire.cli.screen import fitted
-from runwire.cli.writing import write_all
+from runwire.cli.writing import say, write_all
 from runwire.conversion import Conversion
 from runwire.redact import secrets
 
@@ -67,6 +66,6 @@ def parser() -> Parser:
 def _report(work: Conversion) -> None:
     lost = {kind: count for kind, count in sorted(work.counts.items()) if kind in work.omitted}
     for kind, count in lost.items():
-        sys.stderr.write(f"{work.target} leaves out {count} {kind}\n")
+        say(f"{work.target} leaves out {count} {kind}")
     if not lost:
-        sys.stderr.write(f"{work.target} leaves out nothing of this run\n")
+        say(f"{work.target} leaves out nothing of this run")

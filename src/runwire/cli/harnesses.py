@@ -35,12 +35,13 @@ def main(argv: list[str]) -> int:
         ]
         sys.stdout.buffer.write(msgspec.json.format(msgspec.json.encode(rows), indent=2) + b"\n")
         return 0
+    width = max(len(one.name) for one in found)
     for one, state in zip(found, states, strict=True):
         ready = "ready" if state.ready else "not ready" if state.installed else "not installed"
-        line = f"{one.name:<10} {ready:<14} {state.version or '-':<12} {state.detail or one.about}"
+        line = f"{one.name:<{width}} {ready:<14} {state.version or '-':<12} {state.detail or one.about}"
         sys.stdout.write(line.rstrip() + "\n")
         if state.fix:
-            sys.stdout.write(f"{'':<10} fix: {state.fix}\n")
+            sys.stdout.write(f"{'':<{width}} fix: {state.fix}\n")
     return 0
 
 

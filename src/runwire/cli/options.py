@@ -7,6 +7,7 @@ import os
 import sys
 from typing import Any, BinaryIO, NoReturn
 
+from runwire.cli.writing import say
 from runwire.errors import UsageError
 
 
@@ -40,7 +41,7 @@ class Parser(argparse.ArgumentParser):
             flag = message.split(": ", 1)[1].split(maxsplit=1)[0].split("=", maxsplit=1)[0]
             near = get_close_matches(flag, self._option_string_actions, n=1, cutoff=0.5)
             message = f"unknown option {flag}" + (f"; did you mean {near[0]}?" if near else "")
-        sys.stderr.write(f"{self.prog}: {message}\n{self.prog} --help tells what there is\n")
+        say(f"{self.prog}: {message}\n{self.prog} --help tells what there is")
         raise SystemExit(UsageError.exit_status)
 
     def add_redaction(self) -> None:
@@ -68,6 +69,25 @@ def read_file(name: str | None) -> bytes:
         return b""
     with open_file(name) as file:
         return file.read()
+
+
+def seconds(text: str) -> float:
+    """The length of time that an option gives: a number above 0."""
+    value = duration(text)
+    if not value:
+        raise argparse.ArgumentTypeError("it must be more than 0")
+    return value
+
+
+def duration(text: str) -> float:
+    """The same, and 0 is one too."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1.0
+    if not 0 <= value < float("inf"):
+        raise argparse.ArgumentTypeError(f"{text!r} is no length of time")
+    return value
 
 
 def default_wire() -> str:

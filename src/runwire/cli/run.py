@@ -97,6 +97,6 @@ def _scripted(job: Job, stack: ExitStack) -> Job:
 
 def _hint(args: argparse.Namespace, found: Any, child: object) -> str:
     """What would mend a program that could not be started."""
-    if not isinstance(child, NotReady) or found.launch is None:
+    if not isinstance(child, NotReady) or found.launch is None or not os.path.isdir(args.cwd):
         return ""
     return f"check --command {args.command}" if args.command else f"to install it: {found.install}"

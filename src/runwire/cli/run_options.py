@@ -6,7 +6,7 @@ import os
 import sys
 from typing import TYPE_CHECKING, Any
 
-from runwire.cli.options import Parser
+from runwire.cli.options import Parser, duration, seconds
 from runwire.cli.screen import fitted
 from runwire.errors import UsageError
 
@@ -67,9 +67,9 @@ def _limit_options(found: Parser) -> None:
     add("--max-turns", type=int, metavar="N", help="at most N round trips to the model, where the agent can be told")
     add("--max-cost", type=float, metavar="USD", help="at most this cost, where the agent can be told")
     add("--max-tokens", type=int, metavar="N", help="native: at most N tokens, input and output together")
-    add("--timeout", type=float, metavar="S", help="end the run after S seconds")
-    add("--idle-timeout", type=float, metavar="S", help="end it after S seconds without progress of the agent")
-    add("--settle", type=float, default=300, metavar="MS", help="wait so long for late output (default: 300)")
+    add("--timeout", type=seconds, metavar="S", help="end the run after S seconds")
+    add("--idle-timeout", type=seconds, metavar="S", help="end it after S seconds without progress of the agent")
+    add("--settle", type=duration, default=300, metavar="MS", help="wait so long for late output (default: 300)")
 
 
 def _output_options(found: Parser) -> None:
@@ -157,4 +157,4 @@ def _prompt(args: argparse.Namespace) -> str:
         prompt = sys.stdin.buffer.read().decode("utf-8", "replace")
     if not prompt or not prompt.strip():
         raise UsageError('no prompt; give one as an argument or on stdin: runwire run "fix the test"')
-    return prompt
+    return os.fsencode(prompt).decode("utf-8", "replace")  # an argument may hold any bytes, a prompt is text

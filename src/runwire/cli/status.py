@@ -34,10 +34,10 @@ def farewell(result: ev.Result, harness: str) -> str:
         return ""
     if result.error:
         return f"Error: {result.message or result.status}"
-    used = result.usage or ev.Tokens()
-    tokens = f"{used.input_tokens or 0} in / {used.output_tokens or 0} out tokens"
+    used = result.usage
+    tokens = f" · {used.input_tokens or 0} in / {used.output_tokens or 0} out tokens" if used else ""
     cost = f" · ${result.cost_usd:.4f}" if result.cost_usd else ""
-    return f"[session {result.session_id[:8]} · {harness} · {tokens}{cost}]"
+    return f"[session {result.session_id[:8]} · {harness}{tokens}{cost}]"
 
 
 def remark(event: ev.Event) -> str:

@@ -9,15 +9,19 @@ from __future__ import annotations
 
 import os
 import signal
-import sys
 from typing import TYPE_CHECKING, Any
 
 from runwire.cli.screen import follow, is_terminal
 from runwire.cli.status import exit_status, farewell, remark
-from runwire.cli.writing import write_all
+from runwire.cli.writing import Unwritable, hush, say, write_all
 from runwire.pipeline import encoder_of
 
 if TYPE_CHECKING:
+    from asyncio import AbstractEventLoop
+    from asyncio import Event as Signal
+    from collections.abc import Callable, Sequence
+
+    from runwire.events import Event
     from runwire.pump import Plan, Run
 
 _ROOM = 4096  # bytes that a pipe takes whole when it is writable (PIPE_BUF on Linux)
@@ -25,31 +29,42 @@ _LAST = 5.0  # seconds that a reader has for the end of a run that was cancelled
 
 
 class Signals:
-    """Notes SIGINT, SIGTERM and SIGHUP from before the child is started until the loop listens."""
+    """Notes SIGINT, SIGTERM and SIGHUP from before the child is started until the loop listens.
+
+    The first one counts, and only while the run goes on. A SIGHUP that is ignored stays so: that is what `nohup` does.
+    """
 
     def __init__(self) -> None:
         self.number: int | None = None
-        self._run: Run | None = None
-        self._loop: Any = None
+        self._tell: Callable[[], object] | None = None
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-            signal.signal(number, self._note)
+            if number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN:
+                signal.signal(number, self._note)
 
-    def attach(self, run: Run, loop: Any) -> None:
-        """Hand signals to the run from now on."""
-        self._run, self._loop = run, loop
+    def attach(self, run: Run, loop: AbstractEventLoop) -> Signal:
+        """Hand signals to the run from now on; gives what is set when there was one."""
+        from asyncio import Event
+
+        heard = Event()
+
+        def cancel() -> None:
+            heard.set()
+            run.stop_for("cancel", f"cancelled by {signal.Signals(self.number or signal.SIGINT).name}")
+
+        self._tell = lambda: loop.call_soon_threadsafe(cancel)
         if self.number is not None:
-            self._cancel()
+            cancel()
+        return heard
+
+    def detach(self) -> None:
+        """The loop has gone."""
+        self._tell = None
 
     def _note(self, number: int, _frame: object) -> None:
         if self.number is None:
             self.number = number
-            if self._loop is not None:
-                self._loop.call_soon_threadsafe(self._cancel)
-
-    def _cancel(self) -> None:
-        if self._run is not None:
-            name = signal.Signals(self.number or signal.SIGINT).name
-            self._run.stop_for("cancel", f"cancelled by {name}")
+            if self._tell is not None:
+                self._tell()
 
 
 class Stream:
@@ -57,12 +72,14 @@ class Stream:
 
     def __init__(self, plan: Plan, wire: str, signals: Signals, *, verbose: bool, quiet: bool, go_on: bool) -> None:
         found, self._encoder = encoder_of(wire)
+        self._wire = found.name
         self._drawn = is_terminal(wire)  # it tells everything itself
         plan.raw = found.raw and not plan.sinks and not verbose
         self._plan = plan
         self._signals = signals
         self._verbose, self._quiet, self._go_on = verbose, quiet, go_on
         self._closed = False
+        self._lost: str | None = None
 
     def run(self, *, missing: str) -> int:
         """Run it; give the exit status."""
@@ -70,21 +87,38 @@ class Stream:
 
         follow(self._encoder)
         run = asyncio.run(self._stream())
-        result = run.result
+        self._signals.detach()
         if run.fault is not None and self._verbose:
             import traceback
 
-            traceback.print_exception(run.fault)
-        if result is not None and not self._closed:
-            line = "" if self._drawn else farewell(result, self._plan.harness.name)
-            if line and (result.error or not self._quiet):
-                _say(line)
-            if missing and result.code == "spawn_failed":
-                _say(missing)
-        if self._closed and not self._go_on:
-            os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+            say("".join(traceback.format_exception(run.fault)).rstrip())
+        self._say_goodbye(run, missing)
+        return self._status(run)
+
+    def _say_goodbye(self, run: Run, missing: str) -> None:
+        for line in run.remarks:
+            say(f"runwire: {line}")
+        result = run.result
+        if self._lost is not None:
+            say(f"Error: {self._lost}")
+        if self._closed:
+            hush(1)
+        if result is None or (self._closed and not self._go_on):
+            return
+        line = "" if self._drawn else farewell(result, self._plan.harness.name)
+        if line and (result.error or not self._quiet):
+            say(line)
+        if missing and result.code == "spawn_failed":
+            say(missing)
+
+    def _status(self, run: Run) -> int:
+        """The verdict of the run; but 1 if stdout failed, and 0 if the run was ended because its reader had gone."""
         number = self._signals.number
-        return exit_status(result, number if number != signal.SIGHUP else signal.SIGTERM)
+        if self._lost is not None:
+            return 1
+        if self._closed and not self._go_on and number is None and run.result and run.result.status == "cancelled":
+            return 0
+        return exit_status(run.result, number if number != signal.SIGHUP else signal.SIGTERM)
 
     async def _stream(self) -> Run:
         import asyncio
@@ -92,38 +126,54 @@ class Stream:
         from runwire.pump import Run
 
         async with Run(self._plan) as run:
-            self._signals.attach(run, asyncio.get_running_loop())
+            self._heard = self._signals.attach(run, asyncio.get_running_loop())
             async for batch in run.batches():
                 if self._verbose and not self._drawn:
                     for event in batch:
                         if line := remark(event):
-                            _say(line)
-                if not self._closed:
-                    await self._write(self._encoder.encode(batch), run)
-            if not self._closed:
-                await self._write(self._encoder.close(), run)
+                            say(line)
+                await self._write(batch, run)
+            await self._write(None, run)
         return run
 
-    async def _write(self, data: bytes, run: Run) -> None:
+    async def _write(self, events: Sequence[Event] | None, run: Run) -> None:
+        """Write these, or what the wire needs at its end. What cannot be written ends the delivery, and so the run."""
+        if self._closed:
+            return
+        try:
+            await self._put(self._encoder.close() if events is None else self._encoder.encode(events), run)
+        except BrokenPipeError:
+            why = "the reader of stdout has gone"
+        except Unwritable as error:
+            why = self._lost = str(error)
+        except Exception as error:  # noqa: BLE001 - a fault of an adapter costs the run, not the process
+            run.fault = run.fault or error
+            why = self._lost = f"internal fault in the {self._wire} encoder: {type(error).__name__}: {error}"
+        else:
+            return
+        self._closed = True
+        if not self._go_on:
+            await run.abandon(why)
+
+    async def _put(self, data: bytes, run: Run) -> None:
+        """All of it. While the reader keeps us waiting a signal is heard."""
         import asyncio
 
-        try:
-            if not data:
-                return
-            if len(data) <= _ROOM and _writable():
-                write_all(data)
-                return
-            work = asyncio.get_running_loop().run_in_executor(None, write_all, data)
-            while not work.done():
-                cancelled = self._signals.number is not None
-                await asyncio.wait({work}, timeout=_LAST if cancelled else 1.0)
-                if cancelled and not work.done():
-                    await self._leave(run)
-            await work
-        except (BrokenPipeError, ConnectionResetError):
-            self._closed = True
-            if not self._go_on:
-                await run.abandon()
+        if not data:
+            return
+        if len(data) <= _ROOM and _writable():
+            write_all(data)
+            return
+        work = asyncio.get_running_loop().run_in_executor(None, write_all, data)
+        heard = asyncio.ensure_future(self._heard.wait())
+        waiting: set[asyncio.Future[Any]] = {work, heard}
+        await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+        heard.cancel()
+        if not work.done():
+            await asyncio.wait({work}, timeout=_LAST)
+        if not work.done():
+            await self._leave(run)
+        await work
 
     async def _leave(self, run: Run) -> None:
         """The reader does not read and the user wants out: end the agent, then do not wait for the reader."""
@@ -140,11 +190,3 @@ def _writable() -> bool:
     poll = select.poll()
     poll.register(1, select.POLLOUT)
     return bool(poll.poll(0))
-
-
-def _say(line: str) -> None:
-    try:
-        sys.stderr.write(line + "\n")
-        sys.stderr.flush()
-    except (OSError, ValueError):
-        return

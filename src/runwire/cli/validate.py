@@ -7,6 +7,7 @@ from importlib import import_module
 from pkgutil import iter_modules
 
 from runwire.cli.options import Parser, read_file
+from runwire.cli.writing import say
 from runwire.errors import UnknownName
 
 _EPILOG = """examples:
@@ -30,7 +31,7 @@ def main(argv: list[str]) -> int:
     if len(bad) > found.most:
         sys.stdout.write(f"... and {len(bad) - found.most} more\n")
     if not found.quiet:
-        sys.stderr.write(f"{wire}: {len(bad)} breaches\n" if bad else f"{wire}: lawful\n")
+        say(f"{wire}: {len(bad)} breaches" if bad else f"{wire}: lawful")
     return 1 if bad else 0
 
 

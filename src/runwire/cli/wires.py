@@ -29,9 +29,10 @@ def main(argv: list[str]) -> int:
         ]
         sys.stdout.buffer.write(msgspec.json.format(msgspec.json.encode(rows), indent=2) + b"\n")
         return 0
+    width = max(len(one.name) for one in found)
     for one in found:
         ways = "/".join(["read"] * (one.decoder is not None) + ["write"] * (one.encoder is not None))
-        sys.stdout.write(f"{one.name:<10} {ways:<11} {one.about}\n")
+        sys.stdout.write(f"{one.name:<{width}} {ways:<11} {one.about}\n")
     return 0
 
 

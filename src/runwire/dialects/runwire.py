@@ -107,17 +107,19 @@ class RunwireEncoder:
         return len(value if isinstance(value, str) else _ENCODER.encode(value)) > self._cap
 
     def _with_ids(self, events: Sequence[Event]) -> bytes:
+        """The ids stand behind the envelope; the rest of a line is what it would be without them."""
         lines = []
         for event in events:
-            value = msgspec.to_builtins(event)
             if isinstance(event, ev.Started):
                 self._session_id = event.session_id
-            value = {"kind": value.pop("kind"), "run_id": value.pop("run_id"), "seq": value.pop("seq"),
-                     "ts": value.pop("ts"), "session_id": self._session_id, "turn": self._turn} | value  # fmt: skip
+            kind = type(event).__struct_config__.tag
+            head = _ENCODER.encode({"kind": kind, "run_id": event.run_id, "seq": event.seq, "ts": event.ts})[:-1]
+            ids = {"session_id": self._session_id, "turn": self._turn}
+            told = _ENCODER.encode({name: value for name, value in ids.items() if not hasattr(event, name)})[1:-1]
+            lines += [head, b"," if told else b"", told, _ENCODER.encode(event)[len(head) :], b"\n"]
             if isinstance(event, ev.TurnDone) and event.parent is None:
                 self._turn += 1
-            lines.append(value)
-        return _ENCODER.encode_lines(lines)
+        return b"".join(lines)
 
 
 def escaped(encoded: bytes) -> bytes:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from runwire import events as ev
-from runwire.process import blocks, spawn
+from runwire.process import Child, blocks, spawn
 from runwire.seams import Command, Exit, Harness, Job, Launch, Output, Readiness, Verdict
 
 TESTS = f"{sys.executable} -m unittest -q"
@@ -82,6 +82,7 @@ class ScriptedSession:
         self._job = job
         self._cwd = Path(job.cwd)
         self._stopped = False
+        self._child: Child | None = None
         calc = self._cwd / "calc.py"
         self._script = REPAIR if calc.is_file() and "return a - b" in calc.read_text(encoding="utf-8") else GREETING
 
@@ -111,6 +112,8 @@ class ScriptedSession:
     async def stop(self, _patience: float, /) -> None:
         """Nothing is left when its tool has ended."""
         self._stopped = True
+        if self._child is not None:
+            await self._child.stop()
 
     def exit(self) -> Exit:
         """It has no process of its own."""
@@ -138,7 +141,7 @@ class ScriptedSession:
 
     async def _shell(self, step: Shell, call: str) -> AsyncIterator[list[Output]]:
         argv = ["/bin/sh", "-c", f"exec 2>&1; {step.command}"]
-        child = spawn(Launch(argv=argv, env=self._job.env, stdin=None, dialect="text"), self._job.cwd)
+        child = self._child = spawn(Launch(argv=argv, env=self._job.env, stdin=None, dialect="text"), self._job.cwd)
         output = bytearray()
         try:
             async for block in blocks(child):

@@ -200,7 +200,7 @@ class Run:
         self.fault = error
         if self.result is None:
             law = self._law or await self._open(Dialect(name="none"))
-            await self._emit(law.close(Exit(cause="fault", message=_told(self.plan.harness.name, error)), _now()))
+            await self._emit(law.close(_faulty(Exit(), self.plan.harness.name, error), _now()))
 
     async def _run_child(self, child: Child, found: Dialect, variant: str) -> None:
         job = self.plan.job
@@ -242,7 +242,7 @@ class Run:
         if self._clock.asked is not None:
             return replace(end, cause=self._cause or "cancel", message=self._cause_message)
         if reader.done() and not reader.cancelled() and (fault := reader.exception()) is not None:
-            return replace(end, cause="fault", message=_told(self.plan.harness.name, fault))
+            return _faulty(end, self.plan.harness.name, fault)
         return end
 
     async def _read(self, session: Session) -> None:
@@ -348,8 +348,13 @@ class Run:
             await self._push(law, [ev.Diagnostic(source="runwire", message=clean(self._reports.pop(0)))])
 
 
-def _told(harness: str, fault: BaseException) -> str:
-    return f"internal fault in the {harness} harness: {type(fault).__name__}: {fault}"
+def _faulty(end: Exit, harness: str, fault: BaseException) -> Exit:
+    """An end by an exception: something that the agent needs is not there, or it has a bug."""
+    if isinstance(fault, NotReady):
+        return replace(end, cause="spawn", message=str(fault))
+    return replace(
+        end, cause="fault", message=f"internal fault in the {harness} harness: {type(fault).__name__}: {fault}"
+    )
 
 
 def _now() -> int:
