@@ -15,9 +15,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, TypeAlias, cast
+from typing import Any, TypeAlias, cast, get_args
 
-from msgspec import DecodeError, Raw
+from msgspec import UNSET, DecodeError, Raw
 from msgspec.json import Decoder
 from msgspec.structs import fields, replace
 
@@ -265,7 +265,7 @@ class Redactor:
         changed = {}
         for name in _FREE.get(type(output)) or _free_fields(type(output)):
             before = getattr(output, name)
-            if before is None or (type(before) is str and len(before) < self._shortest):
+            if before is None or before is UNSET or (type(before) is str and len(before) < self._shortest):
                 continue
             after = self.value(before)
             if after is not before:
@@ -335,12 +335,15 @@ _CLOSED = {
     "tool_kind", "source", "outcome", "by", "code", "fatal", "turn", "tool_calls", "runtime",
 }  # fmt: skip
 _FREE: dict[type[Event], tuple[str, ...]] = {}
+_BARE = {int, float, bool, type(None)}
+"""Types that hold no text."""
 
 
 def _free_fields(kind: type[Event]) -> tuple[str, ...]:
     """The fields of a kind that can hold foreign text."""
     if kind not in _FREE:
-        _FREE[kind] = tuple(field.name for field in fields(kind) if field.name not in _CLOSED)
+        free = [field for field in fields(kind) if field.name not in _CLOSED]
+        _FREE[kind] = tuple(field.name for field in free if not set(get_args(field.type) or [field.type]) <= _BARE)
     return _FREE[kind]
 
 
