@@ -235,10 +235,13 @@ def test_a_plan_tool_gives_the_plan_too() -> None:
     todos = [{"content": "a", "status": "in_progress"}, {"content": "b", "status": "odd"}, 7]
     made = read(assistant(use(name="TodoWrite", todos=todos)))
     assert [ev.kind(event) for event in made if isinstance(event, ev.Event)] == ["tool_start", "plan"]
-    assert made[1] == ev.Plan(entries=[
-        ev.PlanEntry(content="a", status="in_progress"), ev.PlanEntry(content="b", status="pending"),
-        ev.PlanEntry(content="", status="pending"),
-    ])  # fmt: skip
+    assert made[1] == ev.Plan(
+        entries=[
+            ev.PlanEntry(content="a", status="in_progress"),
+            ev.PlanEntry(content="b", status="pending"),
+            ev.PlanEntry(content="", status="pending"),
+        ]
+    )
 
 
 # --- partial messages -----------------------------------------------------------------------------------------------
@@ -287,9 +290,11 @@ def test_a_whole_block_after_its_deltas_adds_nothing() -> None:
 def test_the_verbatim_arguments_are_told_when_they_are_not_the_compact_ones() -> None:
     def start(written: str) -> ev.ToolStart:
         made = read(
-            START, stream("content_block_start", index=0, content_block=use()),
-            delta(type="input_json_delta", partial_json=written), assistant(use(a=1)),
-        )  # fmt: skip
+            START,
+            stream("content_block_start", index=0, content_block=use()),
+            delta(type="input_json_delta", partial_json=written),
+            assistant(use(a=1)),
+        )
         (found,) = [event for event in made if isinstance(event, ev.ToolStart)]
         return found
 
@@ -528,8 +533,11 @@ OPTIONS = [
     ev.PermissionOption(id="deny", label="Deny", effect="reject_once"),
 ]
 QUESTION = {
-    "question": "Which?", "header": "Colour", "multiSelect": True, "options": [{"label": "red", "description": "warm"}, 7],
-}  # fmt: skip
+    "question": "Which?",
+    "header": "Colour",
+    "multiSelect": True,
+    "options": [{"label": "red", "description": "warm"}, 7],
+}
 
 
 @pytest.mark.parametrize(
@@ -626,8 +634,10 @@ def test_an_interrupt_is_a_control_request() -> None:
 def test_a_permission_is_answered_with_the_input_that_was_asked_about() -> None:
     allowed = sent(Command("permit", "r", value=True), can_use(command="ls"))
     assert allowed["response"] == {
-        "subtype": "success", "request_id": "r", "response": {"behavior": "allow", "updatedInput": {"command": "ls"}},
-    }  # fmt: skip
+        "subtype": "success",
+        "request_id": "r",
+        "response": {"behavior": "allow", "updatedInput": {"command": "ls"}},
+    }
     denied = sent(Command("permit", "r", text="never", value=False), can_use(command="ls"))
     assert denied["response"]["response"] == {"behavior": "deny", "message": "never"}
     assert sent(Command("permit", "r", value="deny"))["response"]["response"]["behavior"] == "deny"
