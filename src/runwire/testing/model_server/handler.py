@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from runwire.testing.model_server import anthropic, openai_responses
+from runwire.testing.model_server import anthropic, openai_chat, openai_responses
 from runwire.testing.model_server.answer import Answer, Api, Json
 from runwire.testing.model_server.play import Player, encode, hang_up, wait_until_gone
 from runwire.testing.model_server.script import Cut, Failed, Fault, Http, Malformed, Stall
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from runwire.testing.model_server.ledger import Exchange, Ledger, State
 
-APIS = (anthropic.API, openai_responses.API)
+APIS = (anthropic.API, openai_responses.API, openai_chat.API)
 
 _SECRET_HEADERS = {"api-key", "authorization", "cookie", "proxy-authorization", "x-api-key", "x-goog-api-key"}
 _SECRET_QUERY = re.compile(r"(?<=[?&])((?:api_?)?key|token)=[^&]*", re.IGNORECASE)
