@@ -1,4 +1,4 @@
-"""The Python API: `run`, `run_sync` and `convert`.
+"""The Python API: `run`, `run_sync`, `convert` and `read`.
 
     async with runwire.run("fix the test", harness="claude", cwd=".") as run:
         async for event in run:
@@ -14,14 +14,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from io import BytesIO
 from pathlib import Path
-from typing import Any, BinaryIO, Literal, TypeAlias
+from typing import Any, BinaryIO, Literal, TypeAlias, TypedDict, Unpack
 from uuid import uuid4
 
 from runwire.conversion import Conversion
-from runwire.errors import RunFailed, UsageError
+from runwire.errors import NotReady, RunFailed, UsageError
 from runwire.events import Event, Result
+from runwire.framing import clean
 from runwire.process import environment
 from runwire.pump import Plan, Run
 from runwire.redact import secrets
@@ -36,22 +38,54 @@ Approve = Literal["read", "ask", "edit", "full"]
 Redact = Literal["values", "shapes", "off"]
 
 
+class Options(TypedDict, total=False):
+    """The options of a run. `run` says what they mean."""
+
+    harness: str
+    cwd: str | os.PathLike[str]
+    command: str | Sequence[str] | None
+    model: str | None
+    approve: Approve
+    max_turns: int | None
+    max_cost: float | None
+    effort: str | None
+    output_schema: str | os.PathLike[str] | None
+    timeout: float | None
+    idle_timeout: float | None
+    settle: float
+    sinks: Sequence[AnySink]
+    env: Mapping[str, str] | None
+    resume: str | None
+    attended: bool
+    options: Mapping[str, Any] | None
+    tools: Sequence[Callable[..., Any]]
+    redact: Redact
+    raw: bool
+    run_id: str | None
+    session_id: str | None
+
+
 def run(  # noqa: PLR0913 - every parameter has a name, and a run has that many sides
     prompt: str,
     *,
-    harness: str = "claude",
+    harness: str = "native",
     cwd: str | os.PathLike[str] = ".",
     command: str | Sequence[str] | None = None,
     model: str | None = None,
     approve: Approve = "ask",
     max_turns: int | None = None,
     max_cost: float | None = None,
+    effort: str | None = None,
+    output_schema: str | os.PathLike[str] | None = None,
     timeout: float | None = None,
     idle_timeout: float | None = None,
     settle: float = 0.3,
     sinks: Sequence[AnySink] = (),
     env: Mapping[str, str] | None = None,
     resume: str | None = None,
+    attended: bool = False,
+    options: Mapping[str, Any] | None = None,
+    tools: Sequence[Callable[..., Any]] = (),
     redact: Redact = "values",
     raw: bool = False,
     run_id: str | None = None,
@@ -60,32 +94,41 @@ def run(  # noqa: PLR0913 - every parameter has a name, and a run has that many 
     """Run an agent. Enter the returned run with `async with` and iterate over its events.
 
     `timeout`, `idle_timeout` and `settle` are seconds, `max_cost` US dollars. `command` stands in the place of the
-    harness's program; the harness's arguments follow. `env` is added to this process's environment. `resume` is the
-    agent's own session id. `raw` adds each foreign record as a `native` event.
+    harness's program; the harness's arguments follow. `model` and `effort` are in the agent's own words.
+    `output_schema` is a file with a JSON schema. `env` is added to this process's environment. `resume` is the agent's
+    own session id. `attended`: somebody answers questions and permissions. `options` are a harness's own, `tools` are
+    Python functions that the native agent may call. `redact`: mask the values of secret variables, also what looks
+    like a token (`shapes`), or nothing (`off`). `raw` adds each foreign record as a `native` event.
 
     Raises UnknownName for a harness or sink that is not there, UsageError for a call that cannot be made.
     """
     job = prepare_job(
         prompt, cwd=cwd, command=command, model=model, approve=approve, max_turns=max_turns, max_cost=max_cost, env=env,
-        resume=resume,
+        resume=resume, effort=effort, output_schema=None if output_schema is None else os.fspath(output_schema),
+        attended=attended, options=dict(options or {}),
     )  # fmt: skip
     plan = prepare(job, harness)
     plan.timeout, plan.idle_timeout, plan.settle = timeout, idle_timeout, settle
     plan.secrets = [] if redact == "off" else secrets(job.env)
     plan.shapes, plan.copies = redact == "shapes", raw
     plan.sinks = [_sink(sink) for sink in sinks]
+    plan.tools = _tools(tools)
     plan.run_id, plan.session_id = run_id or plan.run_id, session_id or plan.session_id
     return Run(plan)
 
 
 def run_sync(
-    prompt: str, *, on_event: Callable[[Event], object] | None = None, check: bool = False, **options: Any
+    prompt: str, *, on_event: Callable[[Event], object] | None = None, check: bool = False, **options: Unpack[Options]
 ) -> Result:
     """Run an agent to its end and give its result. The options are those of `run`.
 
-    `on_event` is called with each event as it comes. With `check`, a run that did not complete raises RunFailed.
+    `on_event` is called with each event as it comes. With `check`, a run that did not complete raises RunFailed. Raises
+    UsageError where an event loop runs already: there, `run` is what you want.
     """
     import asyncio
+
+    if asyncio._get_running_loop() is not None:  # noqa: SLF001 - the public name raises instead of answering
+        raise UsageError("run_sync cannot be called where an event loop runs; use: async with runwire.run(...)")
 
     async def whole() -> Result:
         async with run(prompt, **options) as running:
@@ -115,7 +158,8 @@ def convert(
     r"""A recording (bytes, a path or a binary file) in another wire.
 
     `exit_code` is how the program ended (negative: by that signal), `stderr` what it wrote there, `sent` what its
-    client wrote to it. Bad input never raises: it becomes `diagnostic` and `native` events.
+    client wrote to it. Bad input never raises: it becomes `diagnostic` and `native` events. A file is read from where
+    it stands, and stays open.
 
     >>> line = b'{"type":"item.completed","item":{"id":"i","type":"agent_message","text":"Hi"}}'
     >>> convert(line, source="codex", target="text")
@@ -154,9 +198,16 @@ def prepare_job(
     """The neutral order for a harness."""
     from shlex import split
 
-    words = split(command) if isinstance(command, str) else list(command or ())
+    try:
+        words = split(command) if isinstance(command, str) else list(command or ())
+    except ValueError as error:
+        raise UsageError(f"the command cannot be split: {error}") from None
+    if command is not None and not words:
+        raise UsageError("the command is empty")
+    if not prompt.strip():
+        raise UsageError("the prompt is empty")
     return Job(
-        prompt=prompt,
+        prompt=clean(prompt),
         cwd=os.path.abspath(cwd),  # noqa: PTH100 - resolve() would follow links; what was said is what is shown
         env=environment({**os.environ, **(env or {})}),
         command=tuple(words),
@@ -169,8 +220,14 @@ def prepare(job: Job, name: str) -> Plan:
     found = harness(name)
     if job.command and found.launch is None:
         raise UsageError(f"the harness {name!r} runs no program, so no command can take its place")
-    launch = None if found.launch is None else found.launch(job)
-    return Plan(job=job, harness=found, run_id=f"run_{uuid4().hex[:24]}", session_id=str(uuid4()), launch=launch)
+    plan = Plan(job=job, harness=found, run_id=f"run_{uuid4().hex[:24]}", session_id=str(uuid4()))
+    try:
+        if found.check is not None:
+            found.check(job)
+        plan.launch = None if found.launch is None else found.launch(job)
+    except NotReady as error:
+        plan.child = error  # for the run to tell
+    return plan
 
 
 def open_sink(argument: str) -> tuple[str, Sink]:
@@ -178,6 +235,15 @@ def open_sink(argument: str) -> tuple[str, Sink]:
     name, _, rest = argument.partition(":")
     kind: SinkKind = find("sinks", name)[0]
     return argument, kind.open(rest)
+
+
+def _tools(functions: Sequence[Callable[..., Any]]) -> list[Any]:
+    """Python functions as tools of the native agent."""
+    if not functions:
+        return []
+    from runwire.agent.functions import tool_of
+
+    return [tool_of(function) for function in functions]
 
 
 def _sink(sink: AnySink) -> tuple[str, Sink]:
@@ -199,9 +265,9 @@ def _conversion(source: str, exit_code: int | None, stderr: bytes, sent: bytes, 
     )
 
 
-def _open(source: bytes | str | os.PathLike[str] | BinaryIO) -> BinaryIO:
+def _open(source: bytes | str | os.PathLike[str] | BinaryIO) -> AbstractContextManager[BinaryIO]:
     if isinstance(source, bytes):
         return BytesIO(source)
     if isinstance(source, str | os.PathLike):
         return Path(source).open("rb")
-    return source
+    return nullcontext(source)

@@ -15,7 +15,7 @@ import time
 from collections import deque
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 from msgspec.structs import replace
 
@@ -63,6 +63,7 @@ class Plan:
     raw: bool = False
     copies: bool = False
     sinks: Sequence[tuple[str, Sink]] = ()
+    tools: Sequence[Any] = ()
 
 
 class Run:
@@ -213,7 +214,7 @@ class Run:
         open_session = self.plan.harness.open
         if open_session is None:
             raise RuntimeError("it can neither be launched nor opened")
-        async with open_session(self.plan.job, None) as session:
+        async with open_session(self.plan.job, self.plan.tools) as session:
             await self._run(session)
 
     async def _run(self, session: Session) -> None:
