@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 CONNECT = timedelta(seconds=20)
@@ -56,6 +56,15 @@ class Reply:
         return b"".join(parts)
 
 
+class Document(NamedTuple):
+    """A small document. `location` is where a redirect leads."""
+
+    status: int
+    body: bytes
+    mime: str
+    location: str
+
+
 class Client:
     """One pool of connections."""
 
@@ -81,14 +90,15 @@ class Client:
         except PyreqwestError as error:
             raise Unreachable(_cause(error)) from None
 
-    async def get(self, url: str, headers: dict[str, str] | None = None) -> tuple[int, bytes, str]:
-        """A small document: status, body, content type. Raises Unreachable."""
+    async def get(self, url: str, headers: dict[str, str] | None = None) -> Document:
+        """A small document; redirects are not followed. Raises Unreachable."""
         from pyreqwest.exceptions import PyreqwestError
 
         try:
             async with self._client(url).get(url).headers(headers or {}).build_streamed() as response:
                 reply = Reply(response.status, None, response.get_header("content-type") or "", response)
-                return reply.status, await reply.whole(), reply.content_type
+                location = response.get_header("location") or ""
+                return Document(reply.status, await reply.whole(), reply.content_type, location)
         except PyreqwestError as error:
             raise Unreachable(_cause(error)) from None
 
@@ -103,7 +113,13 @@ class Client:
 
         local = (urlsplit(url).hostname or "") in {"localhost", "127.0.0.1", "::1"}
         if local not in self._clients:
-            builder = ClientBuilder().connect_timeout(CONNECT).user_agent("runwire").error_for_status(enable=False)
+            builder = (
+                ClientBuilder()
+                .connect_timeout(CONNECT)
+                .user_agent("runwire")
+                .error_for_status(enable=False)
+                .follow_redirects(enable=False)
+            )
             self._clients[local] = (builder.no_proxy() if local else builder).build()
         return self._clients[local]
 

@@ -144,6 +144,14 @@ class Run:
         """Ask the agent to stop, then make it. Idempotent; returns at once, the stream goes on to its result."""
         self.stop_for("cancel", message)
 
+    async def answer(self, request_id: str, value: Any) -> bool:
+        """Answer a question or a permission; False where nothing of that id is open or the agent takes no answers."""
+        return self._session is not None and await self._session.send(Command("answer", request_id, value=value))
+
+    async def send(self, text: str) -> bool:
+        """Say more to the agent while it works; False where it cannot be said."""
+        return self._session is not None and await self._session.send(Command("steer", text=text))
+
     async def abandon(self, message: str = "the reader of stdout has gone") -> None:
         """Nobody reads any more: stop the agent, keep nothing for the caller."""
         self._delivery.abandon()

@@ -8,9 +8,9 @@ import re
 import socket
 from html import unescape
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import urljoin, urlsplit
 
-from runwire.agent.http import Unreachable
+from runwire.agent.http import Document, Unreachable
 from runwire.agent.tools import Bench, Outcome, Tool, ToolError, object_schema
 from runwire.agent.tools.bash import shortened
 
@@ -20,23 +20,38 @@ _TAGS = re.compile(r"<[^>]+>")
 
 
 async def run(value: dict[str, Any], bench: Bench) -> Outcome:
-    """Get one document."""
+    """Get one document. Each hop of a redirect is judged like the first."""
     url = value["url"]
+    for _ in range(HOPS):
+        found = await _get(url, bench)
+        if found.status not in _REDIRECTS or not found.location:
+            break
+        url = urljoin(url, found.location)
+    else:
+        raise ToolError(f"{value['url']} leads on and on ({HOPS} redirects)")
+    text = found.body.decode("utf-8", "replace")
+    if "html" in found.mime or text.lstrip()[:1] == "<":
+        text = plain(text)
+    if found.status >= _REFUSED:
+        raise ToolError(f"{url} answered {found.status}: {text[:500]}")
+    return Outcome(shortened(text) or "(empty document)")
+
+
+HOPS = 6
+_REDIRECTS = {301, 302, 303, 307, 308}
+_REFUSED = 400
+
+
+async def _get(url: str, bench: Bench) -> Document:
     parts = urlsplit(url)
     if parts.scheme not in {"http", "https"} or not parts.hostname:
         raise ToolError("only http and https URLs can be fetched", "validation")
     if not bench.private_hosts:
         await _refuse_private(parts.hostname, parts.port or (443 if parts.scheme == "https" else 80))
     try:
-        status, body, mime = await bench.client.get(url)
+        return await bench.client.get(url)
     except Unreachable as error:
         raise ToolError(f"cannot fetch {url}: {error}") from None
-    text = body.decode("utf-8", "replace")
-    if "html" in mime or text.lstrip()[:1] == "<":
-        text = plain(text)
-    if status >= 400:
-        raise ToolError(f"{url} answered {status}: {text[:500]}")
-    return Outcome(shortened(text) or "(empty document)")
 
 
 async def _refuse_private(host: str, port: int) -> None:
@@ -50,10 +65,10 @@ async def _refuse_private(host: str, port: int) -> None:
 
 
 def plain(html: str) -> str:
-    """The text of an HTML document.
+    r"""The text of an HTML document.
 
     >>> plain("<p>One &amp; two</p><script>x</script><p>three</p>")
-    'One & two\\n\\nthree'
+    'One & two\n\nthree'
     """
     text = unescape(_TAGS.sub("", _BREAKS.sub("\n", _DROPPED.sub("", html))))
     lines = [line.strip() for line in text.split("\n")]
