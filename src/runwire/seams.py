@@ -229,7 +229,8 @@ class Readiness(Struct, frozen=True):
 class Harness(Struct, frozen=True):
     """A program (`launch`) or a session of our own (`open`), and what it can do.
 
-    `check` looks at a job before anything is started: it raises UsageError for what cannot be, NotReady for what is missing.
+    `check` looks at a job before anything is started: it raises UsageError for what cannot be, NotReady for what is
+    missing.
     """
 
     name: str

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
-
 from native.stage import MODELS, play
+
 from runwire import events as ev
 from runwire.testing.model_server import Call, Cut, Failed, Http, Malformed, Turn, Usage
 

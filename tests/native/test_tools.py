@@ -9,8 +9,8 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 from typing import TYPE_CHECKING, Any
 
 import pytest
-
 from native.stage import play
+
 from runwire import events as ev
 from runwire.testing.model_server import Call, Turn
 

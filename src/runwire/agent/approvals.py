@@ -1,9 +1,9 @@
 """Allow, ask or deny: the ladder and the rules. Pure; the same engine answers for other harnesses.
 
-The ladder: `read` lets the agent look, `ask` asks before it changes or runs anything, `edit` lets it change files of the
-workspace, `full` lets it do everything. Rules stand above the ladder: the first that fits decides. Protected paths (version
-control, secrets, keys) are never written without being asked for, whatever the ladder says. Where nobody can be asked, `ask`
-is `deny`, with the reason.
+The ladder: `read` lets the agent look, `ask` asks before it changes or runs anything, `edit` lets it change files of
+the workspace, `full` lets it do everything. Rules stand above the ladder: the first that fits decides. Protected paths
+(version control, secrets, keys) are never written without being asked for, whatever the ladder says. Where nobody can
+be asked, `ask` is `deny`, with the reason.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class Approvals:
     attended: bool = False
 
     def judge(self, tool: str, kind: ToolKind, subjects: Sequence[str], paths: Sequence[str] = ()) -> Judgement:
-        """What to do with a call: `subjects` are its command or paths as given, `paths` the files that it would change."""
+        """What to do with a call: `subjects` are its command or paths, `paths` the files that it would change."""
         found = self._judge(tool, kind, subjects, paths)
         if found.decision == "ask" and not self.attended:
             return Judgement("deny", f"{found.reason}, and nobody is there to be asked (--approve {self._next(kind)})")

@@ -1,9 +1,9 @@
 """One round trip: the request, the stream of the answer, the retries.
 
-Tried again are the HTTP statuses 408, 409, 429, 5xx and 529, connections that fail or break, and errors inside the stream
-that the provider calls passing; at most `TRIES` times, the pauses growing (with jitter, at least what `Retry-After` says).
-What a dead attempt has shown is voided by a `discard` first, and none of its calls is ever opened. After `finished` the
-rest (usage, [DONE]) is waited for a short, fixed time that heartbeats do not extend.
+Tried again are the HTTP statuses 408, 409, 429, 5xx and 529, connections that fail or break, and errors inside the
+stream that the provider calls passing; at most `TRIES` times, the pauses growing (with jitter, at least what
+`Retry-After` says). What a dead attempt has shown is voided by a `discard` first, and none of its calls is ever
+opened. After `finished` the rest (usage, [DONE]) is waited for a short, fixed time that heartbeats do not extend.
 """
 
 from __future__ import annotations
@@ -36,6 +36,8 @@ LINGER = 2.0
 """Seconds that usage and the mark of the end may come after the answer is finished."""
 STALLED = 300.0
 """Seconds without a byte after which a stream counts as broken."""
+_OK = 200
+_SERVER = 500
 _AGAIN = {408, 409, 429, 529}
 
 Emit = Callable[[list[Output]], Awaitable[None]]
@@ -104,7 +106,7 @@ class Asker:
         stream = Stream(found, self._emit, self._priced)
         try:
             async with self._client.post(url, headers, encoded) as reply:
-                if reply.status != 200:
+                if reply.status != _OK:
                     return await self._refused(reply, stream)
                 await stream.read(reply)
         except (Unreachable, TimeoutError) as error:
@@ -139,7 +141,7 @@ class Asker:
         text = (await reply.whole()).decode("utf-8", "replace")
         message = f"HTTP {reply.status}: {_message(text)}"
         code = code_of(f"{message} {text[:2000]}", status=reply.status) or "provider"
-        again = (reply.status in _AGAIN or reply.status >= 500) and code != "context_overflow"
+        again = (reply.status in _AGAIN or reply.status >= _SERVER) and code != "context_overflow"
         attempt = await stream.attempt(Fault(code, message, retryable=again))
         attempt.retry_after = reply.retry_after
         return attempt

@@ -1,7 +1,7 @@
 """The cache watch: a warning when a prompt-cache hit was expected and did not come.
 
-Gates, as supercode has them: a switch; at most one a turn; only when a prefix was established by an earlier request; never on
-that first request, never after the tools changed within the turn, never with caching off.
+Gates, as supercode has them: a switch; at most one a turn; only when a prefix was established by an earlier request;
+never on that first request, never after the tools changed within the turn, never with caching off.
 """
 
 from __future__ import annotations

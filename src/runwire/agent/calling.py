@@ -1,7 +1,8 @@
 """The calls of one answer: leave, run, result. Independent ones run together; results keep the order of the calls.
 
-A call whose arguments are cut or broken is never run. A call of an unknown tool, with wrong arguments, or that is refused gets
-a result that tells the model so. `tool_start` comes before anything else of a call, its end after its effect.
+A call whose arguments are cut or broken is never run. A call of an unknown tool, with wrong arguments, or that is
+refused gets a result that tells the model so. `tool_start` comes before anything else of a call, its end after its
+effect.
 """
 
 from __future__ import annotations
@@ -81,14 +82,7 @@ class Caller:
 
     async def _outcome(self, call: Call, tool: Tool | None) -> tuple[Outcome, ev.ToolStatus]:
         try:
-            if call.input is None:
-                raise ToolError(
-                    f"the arguments are no valid JSON object and {call.name} was not run: {call.arguments}",
-                    "validation",
-                )
-            if tool is None:
-                raise ToolError(f"there is no tool {call.name!r}; there are: {', '.join(self.tools)}", "validation")
-            value = check(tool, call.input)
+            tool, value = _usable(call, tool, self.tools)
             bench = self._bench(call.id)
             if (refusal := await self._leave(call, tool, value, bench)) is not None:
                 return Outcome(refusal, is_error=True, error_code="denied"), "denied"
@@ -119,6 +113,16 @@ class Caller:
         if decision in {"once", "always"}:
             return Judgement("allow", "the user allowed it")
         return Judgement("deny", "the user said no")
+
+
+def _usable(call: Call, tool: Tool | None, known: dict[str, Tool]) -> tuple[Tool, dict[str, Any]]:
+    """The tool and its checked arguments. Raises ToolError for a call that cannot be run."""
+    if call.input is None:
+        message = f"the arguments are no valid JSON object and {call.name} was not run: {call.arguments}"
+        raise ToolError(message, "validation")
+    if tool is None:
+        raise ToolError(f"there is no tool {call.name!r}; there are: {', '.join(known)}", "validation")
+    return tool, check(tool, call.input)
 
 
 def _start(call: Call, start: ev.ToolStart | None, tool: Tool | None) -> ev.ToolStart:

@@ -1,7 +1,8 @@
 """What was said so far, in neutral words. Each API's request body is made from it.
 
-An assistant's turn keeps the provider's own blocks (thinking with signatures, reasoning items), which only the API that made
-them can take back; any other API gets the text and the calls. Every call has exactly one result before the next request.
+An assistant's turn keeps the provider's own blocks (thinking with signatures, reasoning items), which only the API
+that made them can take back; any other API gets the text and the calls. Every call has exactly one result before the
+next request.
 """
 
 from __future__ import annotations
@@ -43,6 +44,9 @@ class Result:
 Item: TypeAlias = User | Assistant | Result
 
 
+_INTERRUPTED = "The call was interrupted; it may have had an effect."
+
+
 @dataclass
 class Conversation:
     """Everything a request is made of, beside settings and tools."""
@@ -61,11 +65,8 @@ class Conversation:
         for item in self.items:
             whole.append(item)
             if isinstance(item, Assistant):
-                for call in item.answer.calls:
-                    if id(call) not in answered:
-                        whole.append(
-                            Result(call, "The call was interrupted; it may have had an effect.", is_error=True)
-                        )
+                open_calls = (call for call in item.answer.calls if id(call) not in answered)
+                whole += [Result(call, _INTERRUPTED, is_error=True) for call in open_calls]
         self.items = whole
 
 

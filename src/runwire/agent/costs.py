@@ -1,4 +1,4 @@
-"""What a request cost, estimated from the price list of `genai-prices` (extra `runwire[prices]`) unless it was reported."""
+"""What a request cost: reported, or estimated from the price list of `genai-prices` (extra `runwire[prices]`)."""
 
 from __future__ import annotations
 

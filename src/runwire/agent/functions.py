@@ -3,9 +3,9 @@
     def weather(city: str, days: int = 1) -> str:
         "The weather of a city."
 
-Parameters need type hints that msgspec knows (plain types, lists, dicts, dataclasses, structs). A coroutine function is
-awaited, any other runs in a thread. What it returns is the output: a string as it is, anything else as JSON. What it raises is
-an error for the model.
+Parameters need type hints that msgspec knows (plain types, lists, dicts, dataclasses, structs). A coroutine function
+is awaited, any other runs in a thread. What it returns is the output: a string as it is, anything else as JSON. What
+it raises is an error for the model.
 """
 
 from __future__ import annotations

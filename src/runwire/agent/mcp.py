@@ -1,8 +1,8 @@
 """Tools of MCP servers (extra `runwire[mcp]`, the official SDK): programs on stdio, and servers over HTTP.
 
-A configuration is that of `.mcp.json`: {"mcpServers": {NAME: {"command", "args", "env"} or {"url"}}}. It is read only when it is
-asked for by name (`--mcp FILE`): a project that was cloned cannot start programs by itself. Tools are called
-`mcp__SERVER__TOOL`. A server that does not answer is an error that names it; servers end with the run.
+A configuration is that of `.mcp.json`: {"mcpServers": {NAME: {"command", "args", "env"} or {"url"}}}. It is read only
+when it is asked for by name (`--mcp FILE`): a project that was cloned cannot start programs by itself. Tools are
+called `mcp__SERVER__TOOL`. A server that does not answer is an error that names it; servers end with the run.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """`PROVIDER/NAME` to an endpoint: which API it speaks, where it is, with which key.
 
-Without a name the first of these is taken, and the stream says which: the configuration, the first key in the environment, a
-model server on this machine (Ollama, LM Studio, llama.cpp). There is never a silent fallback: if there is none of them, the
-error lists the ways with exact commands.
+Without a name the first of these is taken, and the stream says which: the configuration, the first key in the
+environment, a model server on this machine (Ollama, LM Studio, llama.cpp). There is never a silent fallback: if there
+is none of them, the error lists the ways with exact commands.
 """
 
 from __future__ import annotations

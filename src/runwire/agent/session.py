@@ -7,7 +7,7 @@ import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from runwire import events as ev
 from runwire.agent.approvals import Approvals
@@ -29,9 +29,11 @@ from runwire.agent.sandbox import wrapper
 from runwire.agent.structured import Structured
 from runwire.agent.tools import Bench, Outcome, Tool, built_in
 from runwire.errors import UsageError
-from runwire.process import Child
 from runwire.redact import is_secret
 from runwire.seams import Command, Exit, Job, Output
+
+if TYPE_CHECKING:
+    from runwire.process import Child
 
 _OVER = None
 

@@ -1,19 +1,21 @@
 """What a model answered: the part of a model API's stream that the agent loop needs beside the events.
 
-Every decoder of a model API (`anthropic`, `openai-chat`, `openai-responses`) keeps an `Answer` and fills it as it reads. The
-events of one answer come in the order of the law: deltas and argument progress, each `message` when its block is over, then
-at the end `usage` (if it was measured), `turn_done`, and then one `tool_start` for each call, in the model's order.
+Every decoder of a model API (`anthropic`, `openai-chat`, `openai-responses`) keeps an `Answer` and fills it as it
+reads. The events of one answer come in the order of the law: deltas and argument progress, each `message` when its
+block is over, then at the end `usage` (if it was measured), `turn_done`, and then one `tool_start` for each call, in
+the model's order.
 
-A stream that ends before its end is not an answer: `finished` stays false, and `close()` of the decoder gives the calls that
-were cut as `tool_start` with `arguments` alone.
+A stream that ends before its end is not an answer: `finished` stays false, and `close()` of the decoder gives the
+calls that were cut as `tool_start` with `arguments` alone.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from runwire.events import Code, Tokens
+if TYPE_CHECKING:
+    from runwire.events import Code, Tokens
 
 
 @dataclass

@@ -1,7 +1,7 @@
 """runwire's own agent on any model endpoint: `--model PROVIDER/NAME`. It needs no other program.
 
-See `runwire.agent`. The ladder is its own: read lets it look, ask asks (unattended: denies with a reason), edit lets it change
-files of the workspace, full lets it do everything.
+See `runwire.agent`. The ladder is its own: read lets it look, ask asks (unattended: denies with a reason), edit lets
+it change files of the workspace, full lets it do everything.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ def open_session(job: Job, tools: Any) -> AbstractAsyncContextManager[Session]:
 
 
 def check(job: Job) -> None:
-    """Is there such a model, a key for it, a sandbox if one is wanted?"""
+    """Look whether there is such a model, a key for it, a sandbox if one is wanted."""
     from pathlib import Path
 
     from runwire.agent.models import endpoint
@@ -33,7 +33,7 @@ def check(job: Job) -> None:
 
 
 def probe(env: dict[str, str]) -> Readiness:
-    """It is installed; is there a model for it?"""
+    """It is installed; look whether there is a model for it."""
     from runwire import __version__
     from runwire.agent.models import endpoint
     from runwire.errors import RunwireError
@@ -50,10 +50,10 @@ def probe(env: dict[str, str]) -> Readiness:
 
 HARNESS = Harness(
     name="native",
-    capabilities=frozenset(
-        {"deltas", "thinking", "tools", "usage", "cost", "max_turns", "max_cost", "schema", "subagents", "model", "plan",
-         "questions", "permissions", "edits", "steer"}
-    ),
+    capabilities=frozenset({
+        "deltas", "thinking", "tools", "usage", "cost", "max_turns", "max_cost", "schema", "subagents", "model", "plan",
+        "questions", "permissions", "edits", "steer",
+    }),
     open=open_session,
     probe=probe,
     check=check,

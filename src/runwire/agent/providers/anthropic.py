@@ -73,9 +73,8 @@ def _content(item: User | Assistant | Result) -> list[dict[str, Any]]:
 def _rebuilt(answer: Answer) -> list[dict[str, Any]]:
     """The turn of another API's model: its text and its calls."""
     blocks: list[dict[str, Any]] = [{"type": "text", "text": answer.text}] if answer.text else []
-    for call in answer.calls:
-        blocks.append({"type": "tool_use", "id": call.id, "name": call.name, "input": call.input or {}})
-    return blocks
+    calls = [{"type": "tool_use", "id": call.id, "name": call.name, "input": call.input or {}} for call in answer.calls]
+    return [*blocks, *calls]
 
 
 def _image(media: Media) -> dict[str, Any]:

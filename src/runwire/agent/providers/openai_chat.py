@@ -1,7 +1,7 @@
 """The Chat Completions API of OpenAI and the many servers that speak it.
 
-Usage is asked for with `stream_options`. Arguments go back as valid JSON whatever the model wrote. Images are data URLs.
-`max_tokens` is left out unless it is set: old and new servers disagree about its name.
+Usage is asked for with `stream_options`. Arguments go back as valid JSON whatever the model wrote. Images are data
+URLs. `max_tokens` is left out unless it is set: old and new servers disagree about its name.
 """
 
 from __future__ import annotations

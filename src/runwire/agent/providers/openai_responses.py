@@ -56,9 +56,10 @@ def _items(item: User | Assistant | Result) -> list[dict[str, Any]]:
     if item.answer.text:
         part = {"type": "output_text", "text": item.answer.text}
         items.append({"type": "message", "role": "assistant", "content": [part]})
-    for call in item.answer.calls:
-        items.append({"type": "function_call", "call_id": call.id, "name": call.name, "arguments": arguments_of(call)})
-    return items
+    return items + [
+        {"type": "function_call", "call_id": call.id, "name": call.name, "arguments": arguments_of(call)}
+        for call in item.answer.calls
+    ]
 
 
 PROVIDER = Provider(api="openai-responses", path="/responses", headers=headers, body=body)

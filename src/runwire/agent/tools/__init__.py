@@ -1,9 +1,9 @@
 """One file per tool of the native agent. The module ends with `TOOLS`, the tools that it gives.
 
-A tool is a name, a description for the model, a JSON Schema and a coroutine. It gets its arguments, checked against the
-schema's required names and types, and a `Bench`: where it works and what it may use. It never asks for leave itself: the
-approvals judge a call by `kind` and `paths` before it runs. What goes wrong is a `ToolError`, whose message is for the model:
-it says what is wrong and what to do.
+A tool is a name, a description for the model, a JSON Schema and a coroutine. It gets its arguments, checked against
+the schema's required names and types, and a `Bench`: where it works and what it may use. It never asks for leave
+itself: the approvals judge a call by `kind` and `paths` before it runs. What goes wrong is a `ToolError`, whose
+message is for the model: it says what is wrong and what to do.
 """
 
 from __future__ import annotations
@@ -54,11 +54,11 @@ class Outcome:
 class Bench:
     """Where a call works and what it may use.
 
-    `workspace` is the root of the project, `cwd` the directory that shell commands keep between calls. `env` is scrubbed of
-    keys. `emit` puts events into the stream (progress, plans). `ask` puts a question to the user and gives the answers by
-    prompt; None = nobody can be asked. `spawn` runs a sub-agent with a prompt and gives its answer. `wrap` puts a command
-    line into the sandbox. `outside`: files outside the workspace may be written. `images`: the model takes images.
-    `private_hosts`: fetch may go to private addresses.
+    `workspace` is the root of the project, `cwd` the directory that shell commands keep between calls. `env` is
+    scrubbed of keys. `emit` puts events into the stream (progress, plans). `ask` puts a question to the user and gives
+    the answers by prompt; None = nobody can be asked. `spawn` runs a sub-agent with a prompt and gives its answer.
+    `wrap` puts a command line into the sandbox. `outside`: files outside the workspace may be written. `images`: the
+    model takes images. `private_hosts`: fetch may go to private addresses.
     """
 
     workspace: Path
@@ -74,7 +74,7 @@ class Bench:
     outside: bool = False
     images: bool = True
     private_hosts: bool = False
-    keep_cwd: Callable[[Path], None] = lambda path: None
+    keep_cwd: Callable[[Path], None] = lambda _path: None
 
     def path(self, name: str, *, write: bool = False) -> Path:
         """A file that the model names: relative to the working directory, links resolved.
@@ -98,8 +98,8 @@ class Bench:
 class Tool:
     """One tool.
 
-    `parallel`: it may run beside other calls of the same answer. `title` makes a line for people of the arguments, `paths`
-    names the files that a call touches, for the approvals.
+    `parallel`: it may run beside other calls of the same answer. `title` makes a line for people of the arguments,
+    `paths` names the files that a call touches, for the approvals.
     """
 
     name: str
@@ -108,8 +108,8 @@ class Tool:
     kind: ToolKind
     run: Callable[[dict[str, Any], Bench], Awaitable[Outcome]]
     parallel: bool = False
-    title: Callable[[dict[str, Any]], str] = lambda value: ""
-    paths: Callable[[dict[str, Any]], list[str]] = lambda value: []
+    title: Callable[[dict[str, Any]], str] = lambda _value: ""
+    paths: Callable[[dict[str, Any]], list[str]] = lambda _value: []
 
 
 def built_in() -> list[Tool]:

@@ -1,4 +1,7 @@
-"""`background_exec`, `_status`, `_list`, `_kill`: commands that go on. What a poll gives is told in `runwire.agent.jobs`."""
+"""`background_exec`, `_status`, `_list`, `_kill`: commands that go on.
+
+What a poll gives is told in `runwire.agent.jobs`.
+"""
 
 from __future__ import annotations
 

@@ -1,14 +1,13 @@
 """`bash`: a shell command. The working directory is kept between calls; output is streamed as it comes.
 
-Long output keeps its head and its tail. A command that runs too long is ended with everything it started. `raw_output` is
-{returncode, stdout, stderr}.
+Long output keeps its head and its tail. A command that runs too long is ended with everything it started. `raw_output`
+is {returncode, stdout, stderr}.
 """
 
 from __future__ import annotations
 
 import asyncio
 import codecs
-import os
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -27,7 +26,7 @@ async def run(value: dict[str, Any], bench: Bench) -> Outcome:
     """Run one command."""
     seconds = min(float(value.get("timeout", TIMEOUT)), LONGEST)
     with tempfile.TemporaryDirectory(prefix="runwire-") as scratch:
-        where = os.path.join(scratch, "cwd")
+        where = f"{scratch}/cwd"
         argv = bench.wrap(["/bin/bash", "-c", f"trap 'pwd > \"{where}\" 2> /dev/null' EXIT\n{value['command']}\n"])
         child = spawn(Launch(argv=argv, env=bench.env, stdin=None, dialect="text"), str(bench.cwd))
         printed = Printed(child, bench)

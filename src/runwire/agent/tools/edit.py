@@ -1,7 +1,7 @@
 """`edit`: exact replacements in a file, several at once, or a unified patch. All of them are made, or none.
 
-A text that is not there gives an error that shows the nearest place; a text that is there more than once asks for more of
-its surroundings.
+A text that is not there gives an error that shows the nearest place; a text that is there more than once asks for more
+of its surroundings.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ async def run(value: dict[str, Any], bench: Bench) -> Outcome:
 TOOLS = [
     Tool(
         name="task",
-        description="Give a part of the work to a sub-agent. It knows only the prompt, and gives back its last message.",
+        description="Give a part of the work to a sub-agent. It knows only the prompt and gives back its last message.",
         schema=object_schema(
             "prompt",
             prompt={"type": "string", "description": "the whole task: the sub-agent sees nothing else"},

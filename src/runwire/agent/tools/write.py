@@ -37,10 +37,10 @@ def replace_file(path: Path, text: str) -> None:
         try:
             with os.fdopen(descriptor, "wb") as file:
                 file.write(text.encode("utf-8", "surrogateescape"))
-            os.chmod(name, path.stat().st_mode & 0o7777 if path.exists() else 0o666 & ~_umask())
-            os.replace(name, path)
+            Path(name).chmod(path.stat().st_mode & 0o7777 if path.exists() else 0o666 & ~_umask())
+            Path(name).replace(path)
         except BaseException:
-            os.unlink(name)
+            Path(name).unlink()
             raise
     except OSError as error:
         raise ToolError(f"cannot write {path}: {error.strerror}") from None
