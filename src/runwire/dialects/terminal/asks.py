@@ -5,6 +5,7 @@ The rule: what is asked is shown in full with every option, under the call that 
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any
 
 from msgspec import UNSET
@@ -167,6 +168,4 @@ def answered(value: Any) -> str:
         if len(value) == 1:
             return answered(next(iter(value.values())))
         return ", ".join(f"{key}: {answered(item)}" for key, item in value.items())
-    from msgspec.json import encode
-
-    return encode(value).decode()
+    return json.dumps(value)

@@ -7,16 +7,15 @@ an error, a retry) ends the line and says so at once.
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, assert_never, cast
-
-import msgspec
 
 from runwire import events as ev
 from runwire.dialects.terminal import numbers
 from runwire.dialects.terminal.asks import Asks, Checklist, summary
 from runwire.dialects.terminal.calls import Calls
 from runwire.dialects.terminal.foot import Foot, notice
-from runwire.dialects.terminal.ink import cut
+from runwire.dialects.terminal.ink import cells, cut, cut_left
 from runwire.dialects.terminal.look import NARROWEST, look
 from runwire.dialects.terminal.paper import Paper
 from runwire.dialects.terminal.preview import Output
@@ -34,6 +33,7 @@ _SILENT = (ev.Activity, ev.Usage, ev.ToolProgress, ev.Started)
 """What writes no line, or none to this reader, and so ends no text."""
 _PROMPT_LINES = 12
 _JOB_LINES = 6
+_PATH = 16  # columns for a path at the least
 
 
 class TerminalEncoder:
@@ -83,7 +83,7 @@ class TerminalEncoder:
                 self._waiting.append(event)
                 return
             self._end_text()
-        if not isinstance(event, _SILENT):
+        if not isinstance(event, _SILENT) or isinstance(event, ev.ToolProgress):
             self._activity = ""
         self._draw(event)
 
@@ -94,16 +94,19 @@ class TerminalEncoder:
             return
         stretch = ("thinking" if thinking else "text", event.message_id)
         if self._prose is None or self._stretch != stretch:
-            if not event.delta.strip() and self._prose is None:
-                return
             self._end_text()
             self._stretch = stretch
-            self._prose = Prose(self._paper, style="dim", indent=2, markdown=False) if thinking else Prose(self._paper)
-            if self._paper.enter(*stretch) and thinking:
-                self._paper.line((f"{self._look.symbols.thinking} Thinking", "dim italic"))
+            style, indent = ("dim", 2) if thinking else ("", 0)
+            self._prose = Prose(self._paper, style=style, indent=indent, markdown=not thinking, begin=self._begin_text)
         self._activity = ""
-        self._seen.add(event.message_id)
         self._prose.feed(event.delta)
+
+    def _begin_text(self) -> None:
+        """Something visible comes: its block begins, thoughts with a header."""
+        kind, message_id = self._stretch
+        self._seen.add(message_id)
+        if self._paper.enter(kind, message_id) and kind == "thinking":
+            self._paper.line((f"{self._look.symbols.thinking} Thinking", "dim italic"))
 
     def _end_text(self) -> None:
         """The text at hand is over: what waited for that comes now."""
@@ -165,7 +168,8 @@ class TerminalEncoder:
         if event.model is not None and event.model != former.model:
             facts.append(flat(event.model))
         if not former.session_id and self._started is not None and self._started.cwd:
-            facts.append(flat(self._started.cwd))
+            room = self._look.width - 5 - sum(cells(fact) + 3 for fact in facts)
+            facts.append(cut_left(flat(self._started.cwd), max(room, _PATH), self._look.symbols.more))
         if facts := list(dict.fromkeys(facts)):
             at_prompt = self._paper.block is not None and self._paper.block[0] == "prompt"
             if not at_prompt:
@@ -274,7 +278,7 @@ class TerminalEncoder:
                 self._paper.enter("answer")
                 if not self._look.quiet:
                     self._paper.line((f"{self._look.symbols.output} Structured output", "bold"))
-                text = msgspec.json.format(msgspec.json.encode(event.value), indent=2).decode()
+                text = json.dumps(event.value, ensure_ascii=False, indent=2)
                 prose = Prose(self._paper, style="", indent=2, markdown=False)
                 prose.feed(text)
                 prose.close()

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
-
-import msgspec
 
 from runwire import events as ev
 from runwire.dialects.terminal import numbers
@@ -61,7 +60,7 @@ def _detail(event: ev.Event, look: Look) -> list[Span]:
         case ev.Usage():
             text = look.dots(f"Tokens of this {event.scope}", *figures(event))
         case ev.Native():
-            record = msgspec.json.encode(event.record).decode("utf-8", "replace")
+            record = json.dumps(event.record, ensure_ascii=False)
             text = f"{flat(event.dialect)} record {flat(record[:500])}"
         case _:
             text = ""
@@ -135,17 +134,17 @@ class Foot:
             self._segments(head, [*facts, *ids])
 
     def _facts(self, event: ev.Result) -> list[str]:
-        why = (
-            "" if event.status in {"completed", "failed"} else self._look.flat(event.message or event.stop_reason or "")
-        )
+        why = event.message or event.stop_reason or ""
+        if event.status in {"completed", "failed"} or self._look.clean(why).strip() in self._told:
+            why = ""
         spent = event.duration_ms
         if spent is None and 0 < self._first < event.ts:
             spent = event.ts - self._first
         estimated = event.usage is not None and event.usage.cost_source == "estimated"
         facts = [
-            why,
+            self._look.flat(why).removeprefix(event.status).strip(),
             numbers.count(event.turns, "turn") if event.turns else "",
-            "" if spent is None else numbers.duration(spent),
+            numbers.duration(spent) if spent else "",
             f"{self._look.symbols.about if estimated else ''}{numbers.dollars(event.cost_usd)}"
             if event.cost_usd
             else "",

@@ -26,6 +26,7 @@ class Paper:
     def __init__(self, look: Look) -> None:
         self.look = look
         self.column = 0
+        self.open = False  # something is in the line, even if it has no width
         self.block: tuple[str, str] | None = None
         self.status = ""
         self._parts: list[str] = []
@@ -46,6 +47,7 @@ class Paper:
         self._erase()
         for text, style in _merged(spans):
             clean = self.look.clean(text).replace("\n", " ").replace("\t", " ")
+            self.open = True
             self._parts.append(f"{sgr(style)}{clean}{_RESET}" if style and self.look.color else clean)
             self.column += cells(clean)
 
@@ -80,11 +82,11 @@ class Paper:
         """End the line, or write an empty one."""
         self._erase()
         self._parts.append("\n")
-        self.column = 0
+        self.column, self.open = 0, False
 
     def fresh(self) -> None:
         """Be at the beginning of a line."""
-        if self.column:
+        if self.open:
             self.end_line()
 
     def take(self, *, last: bool = False) -> bytes:
@@ -92,7 +94,7 @@ class Paper:
         if last:
             self._erase()
             self.fresh()
-        elif not self.look.dumb and not self.column and self.status != self._shown:
+        elif not self.look.dumb and not self.open and self.status != self._shown:
             self._erase()
             self._draw()
         data = "".join(self._parts)

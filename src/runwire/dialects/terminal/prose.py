@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING
 from runwire.dialects.terminal.ink import cells, expanded, split_at, tokens
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from runwire.dialects.terminal.look import Span
     from runwire.dialects.terminal.paper import Paper
 
@@ -63,10 +65,22 @@ class Inline:
 
 
 class Prose:
-    """One stretch of text on the paper. `style` is that of all its words, `indent` its left margin."""
+    """One stretch of text on the paper. `style` is that of all its words, `indent` its left margin.
 
-    def __init__(self, paper: Paper, *, style: str = "", indent: int = 0, markdown: bool = True) -> None:
-        self.begun = False
+    `begin` is called before the first visible word: a text of blanks alone leaves no trace.
+    """
+
+    def __init__(
+        self,
+        paper: Paper,
+        *,
+        style: str = "",
+        indent: int = 0,
+        markdown: bool = True,
+        begin: Callable[[], object] | None = None,
+    ) -> None:
+        self._begin = begin
+        self._begun = False
         self._paper = paper
         self._base = style
         self._indent = indent
@@ -229,11 +243,14 @@ class Prose:
 
     def _start(self) -> None:
         """Write the line ends that came before. At the very beginning they are dropped."""
-        if self.begun and self._breaks:
+        if not self._begun:
+            self._begun = True
+            if self._begin is not None:
+                self._begin()
+        elif self._breaks:
             self._paper.fresh()
             for _ in range(self._breaks - 1 if self._fence else min(self._breaks - 1, 1)):
                 self._paper.end_line()
-        self.begun = True
         self._breaks = 0
 
     def _write(self, word: str, style: str | None = None, *, rest: bool = False) -> str:
@@ -244,7 +261,7 @@ class Prose:
         paper = self._paper
         self._start()
         blanks, self._blanks = expanded(self._blanks, max(paper.column - self._indent, 0)), ""
-        if not paper.column and self._indent:
+        if not paper.open and self._indent:
             paper.put((" " * self._indent, ""))
         if self._code:
             word = blanks + word
