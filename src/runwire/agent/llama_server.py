@@ -1,6 +1,7 @@
 """A program of its own: llama.cpp's server on loopback, through `xllamacpp`.
 
-`python -m runwire.agent.llama_server FILE` prints one line, the address, when the model is loaded, and serves until it is ended.
+`python -m runwire.agent.llama_server FILE` prints one line, the address, when the model is loaded, and serves until it
+is ended.
 """
 
 from __future__ import annotations

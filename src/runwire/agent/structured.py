@@ -1,6 +1,7 @@
 """An answer that must fit a JSON Schema.
 
-The model gives it through a tool, or as JSON text; what does not fit is sent back. The schema is enforced by `jsonschema` (extra `runwire[schema]`).
+The model gives it through a tool, or as JSON text; what does not fit is sent back. The schema is enforced by
+`jsonschema` (extra `runwire[schema]`).
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """One file per model API: a conversation as the body of a request.
 
-The answers are read by the dialect of the same name. Each module ends with `PROVIDER`, which names the path, the headers and the function that makes the body.
+The answers are read by the dialect of the same name. Each module ends with `PROVIDER`, which names the path, the
+headers and the function that makes the body.
 """
 
 from __future__ import annotations

@@ -134,8 +134,8 @@ TOOLS = [
     Tool(
         name="edit",
         description=(
-            "Change a file: replace `old` (exact text, unique in the file unless every=true) by `new`; or several `edits` "
-            "at once; or a unified `patch` of that file. All changes are made, or none."
+            "Change a file: replace `old` (exact text, unique in the file unless every=true) by `new`; or several "
+            "`edits` at once; or a unified `patch` of that file. All changes are made, or none."
         ),
         schema=object_schema(
             "path",

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import os
 import tempfile
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 from runwire import events as ev
 from runwire.agent.tools import Bench, Outcome, Tool, ToolError, object_schema
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 async def run(value: dict[str, Any], bench: Bench) -> Outcome:
