@@ -321,6 +321,10 @@ CHAT: dict[str, tuple[bytes, dict[str, Any]]] = {
     "arguments as an object (TGI)": (
         calls(call(0, {"x": 1}, "f", "a")) + CALLED, {"calls": [("a", "f", {"x": 1})]},
     ),
+    "one call that is in no list (TGI)": (
+        chunk({"tool_calls": call(0, '{"x":', "f", "a")}) + chunk({"tool_calls": call(0, "1}")}) + CALLED,
+        {"calls": [("a", "f", {"x": 1})]},
+    ),
     "the whole arguments once more": (
         calls(call(0, '{"x":', "f", "a")) + calls(call(0, "1}")) + calls(call(0, '{"x":1}')) + CALLED,
         {"calls": [("a", "f", {"x": 1})]},
@@ -371,6 +375,14 @@ CHAT: dict[str, tuple[bytes, dict[str, Any]]] = {
                 ],
             }],
         },
+    ),
+    "a detail that begins with null": (
+        chunk({"reasoning_details": [{"type": "reasoning.text", "text": None, "signature": "s"}]})
+        + chunk({"reasoning_details": [{"type": "reasoning.text", "text": "Hm", "signature": None}]}) + SAY + STOP,
+        {"thinking": "Hm", "blocks": [{
+            "role": "assistant", "content": "Hi",
+            "reasoning_details": [{"type": "reasoning.text", "text": "Hm", "signature": "s"}],
+        }]},
     ),
     "reasoning goes back in its field (DeepSeek)": (
         chunk({"reasoning_content": "H"}) + chunk({"reasoning_content": "m"}) + calls(call(0, "{}", "f", "a")) + CALLED,

@@ -304,7 +304,10 @@ class AnthropicDecoder:
 
 _STREAM = re.compile(rb'(?:^|[\r\n])data: ?\{[^\r\n]*"type": ?"(?:message_start|content_block_(?:start|delta|stop))"')
 _OTHER = re.compile(rb'(?:^|[\r\n])data: ?\{[^\r\n]*"type": ?"message_(?:delta|stop)"')
-_BODY = re.compile(rb'\A\s*(?:event: ?error\s*)?(?:data: ?)?\{\s*"type": ?"(?:error|message)"')
+_BODY = re.compile(
+    rb'\A\s*(?:event: ?error\s+)?(?:data: ?)?\{\s*"type": ?"error",\s*"error": ?\{'
+    rb'|\A\s*\{[^\r\n]*"type": ?"message"[^\r\n]*"stop_reason"'
+)
 
 
 def sniff(head: bytes) -> int:
@@ -313,7 +316,7 @@ def sniff(head: bytes) -> int:
         return 92
     if _OTHER.search(head):
         return 80
-    return 40 if _BODY.search(head) else 0
+    return 35 if _BODY.search(head) else 0
 
 
 DIALECT = Dialect(

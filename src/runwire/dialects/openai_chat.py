@@ -53,7 +53,7 @@ class OpenAIChatDecoder:
         self._calls = Calls(self._reply.call_id)
         self._usage: dict[str, Any] = {}
         self._reasoning: dict[str, list[str]] = {}
-        self._details: list[dict[str, Any]] = []
+        self._details: list[tuple[dict[str, Any], list[str]]] = []
         self._extra: dict[str, Any] = {}
         self._index: Any = None
         self._closed = False
@@ -127,9 +127,11 @@ class OpenAIChatDecoder:
         if delta is None:
             delta = choice.get("message")
         if isinstance(delta, dict):
-            content = delta.get("content")
-            if self._tags.plain and isinstance(content, str) and len(delta) == 1:
+            content, calls = delta.get("content"), delta.get("tool_calls")
+            if len(delta) == 1 and isinstance(content, str) and self._tags.plain:
                 self._reply.text(content, out)
+            elif len(delta) == 1 and isinstance(calls, list):
+                self._calls.take(calls, out)
             else:
                 self._delta(delta, value, out)
         elif isinstance(choice.get("text"), str):
@@ -155,8 +157,11 @@ class OpenAIChatDecoder:
         if refusal := string(delta.get("refusal")):
             self._reply.refusal += refusal
             self._reply.text(refusal, out)
-        if delta.get("tool_calls"):
-            self._calls.take(sequence(delta["tool_calls"]), out)
+        calls = delta.get("tool_calls")
+        if isinstance(calls, dict | list):
+            self._calls.take(calls if isinstance(calls, list) else [calls], out)
+        elif calls:
+            out.append(native(_NAME, value))
         if delta.get("function_call"):
             self._calls.take([{"index": 0, "function": delta["function_call"]}], out)
         if isinstance(delta.get("extra_content"), dict):
@@ -214,15 +219,16 @@ class OpenAIChatDecoder:
             self._reply.thinking(text, out)
 
     def _detail(self, detail: dict[str, Any]) -> None:
-        """Keep a piece of structured reasoning; pieces of one detail are joined."""
-        last = self._details[-1] if self._details else {}
-        for key in ("text", "summary"):
-            same = all(last.get(field) == detail.get(field) for field in ("type", "index"))
-            if same and isinstance(detail.get(key), str) and isinstance(last.get(key), str):
-                told = {name: value for name, value in detail.items() if value is not None}
-                self._details[-1] = last | told | {key: last[key] + detail[key]}
-                return
-        self._details.append(detail)
+        """Keep a piece of structured reasoning; pieces of one detail are joined in the end."""
+        key = next((key for key in ("text", "summary") if isinstance(detail.get(key), str)), "")
+        made, pieces = self._details[-1] if self._details else ({}, [])
+        same = key in made and all(made.get(field) == detail.get(field) for field in ("type", "index"))
+        if not same:
+            made, pieces = {}, []
+            self._details.append((made, pieces))
+        made.update((name, value) for name, value in detail.items() if not same or value is not None)
+        if key:
+            pieces.append(detail[key])
 
     def _count(self) -> None:
         self.answer.usage = openai_tokens(self._usage, self.answer.model)
@@ -249,7 +255,7 @@ class OpenAIChatDecoder:
             made["refusal"] = self._reply.refusal
             made["content"] = answer.text.replace(self._reply.refusal, "", 1) or None
         if self._details:
-            made["reasoning_details"] = self._details
+            made["reasoning_details"] = [_joined(*detail) for detail in self._details]
         kept = [field for field in _REASONING if field in self._reasoning]
         if kept and (kept[0] == "reasoning_content" or not self._details):
             made[kept[0]] = "".join(self._reasoning[kept[0]])
@@ -264,6 +270,11 @@ class OpenAIChatDecoder:
         return [made] if answer.text or answer.calls else []
 
 
+def _joined(detail: dict[str, Any], pieces: list[str]) -> dict[str, Any]:
+    key = next((key for key in ("text", "summary") if isinstance(detail.get(key), str)), None)
+    return detail if key is None else {**detail, key: "".join(pieces)}
+
+
 _CHUNK = re.compile(rb'(?:^|[\r\n])data: ?\{[^\r\n]*"object": ?"chat\.completion')
 _CHOICES = re.compile(rb'(?:^|[\r\n])data: ?\{[^\r\n]*"choices": ?(?:\[|null)')
 _BODY = re.compile(rb'\A\s*\{[^\r\n]*"object": ?"chat\.completion|\A\s*\{\s*"error"\s*:|\A\s*data: ?\{\s*"error"\s*:')
@@ -275,7 +286,7 @@ def sniff(head: bytes) -> int:
         return 90
     if _CHOICES.search(head):
         return 70
-    return 30 if _BODY.search(head) or head.startswith(b": OPENROUTER") else 0
+    return 20 if _BODY.search(head) or head.startswith(b": OPENROUTER") else 0
 
 
 DIALECT = Dialect(

@@ -21,6 +21,7 @@ from runwire.formats.replies import Draft
 if TYPE_CHECKING:
     from runwire.seams import Output
 
+_BARE = 2  # an index and a function
 _KEPT = ("extra_content", "provider_specific_fields")
 
 
@@ -38,6 +39,8 @@ class Calls:
         """Take the deltas of one chunk."""
         for nth, item in enumerate(deltas):
             delta = mapping(item)
+            if self._more(delta, out):
+                continue
             function = mapping(delta.get("function"))
             name, given = string(function.get("name")), string(delta.get("id"))
             arguments, index = _text(function.get("arguments")), integer(delta.get("index"))
@@ -52,6 +55,17 @@ class Calls:
             draft.begin(out)
             if not _is_repeated(draft, arguments):
                 draft.add(arguments, out)
+
+    def _more(self, delta: dict[str, Any], out: list[Output]) -> bool:
+        """More arguments of a call that is known by its index, and nothing else: what nearly all deltas are."""
+        index, function = delta.get("index"), delta.get("function")
+        if type(index) is not int or type(function) is not dict or len(function) != 1 or len(delta) != _BARE:
+            return False
+        draft, arguments = self._by_index.get(index), function.get("arguments")
+        if draft is None or not draft.name or type(arguments) is not str or len(arguments) == draft.size:
+            return False
+        draft.add(arguments, out)
+        return True
 
     def named(self, out: list[Output]) -> list[Draft]:
         """The calls that have a name; the rest is told of, if it said anything."""

@@ -40,7 +40,7 @@ def values(block: bytes) -> list[tuple[bytes, Any]]:
     (b'a', {'x': 1})
     """
     found: list[tuple[bytes, Any]] = []
-    for name, data in events(block):
+    for name, data in _alone(block) or events(block):
         try:
             value = _decode(data)
             if type(value) is list and value and all(type(item) is dict for item in value):
@@ -53,6 +53,19 @@ def values(block: bytes) -> list[tuple[bytes, Any]]:
             else:
                 found.extend((name, item.value if isinstance(item, Record) else item) for item in records(data))
     return found
+
+
+def _alone(block: bytes) -> list[tuple[bytes, bytes]] | None:
+    """The event of a block that holds one, with a payload of one line: so most of an answer comes over a network."""
+    end = len(block) - 2
+    if not block.endswith(b"\n\n"):
+        return None
+    if block.startswith(b"data: {") and block.find(b"\n") == end:
+        return [(b"", block[6:end])]
+    at = block.find(b"\n") if block.startswith(_EVENT) else 0
+    if at and block.startswith(b"data: {", at + 1) and block.find(b"\n", at + 1) == end:
+        return [(block[7:at], block[at + 7 : end])]
+    return None
 
 
 def events(block: bytes) -> list[tuple[bytes, bytes]]:
