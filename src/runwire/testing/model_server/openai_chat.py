@@ -1,8 +1,8 @@
 """OpenAI Chat Completions, as `POST /v1/chat/completions` answers: a stream of chunks, or the whole completion.
 
-The rule it keeps: order and fields are those of the real API. The role comes first, then reasoning (as `reasoning_content`,
-which the compatible servers use), text and calls, then the finish reason; usage stands in a chunk of its own without choices,
-and only when `stream_options` asks for it; `[DONE]` ends the stream.
+The rule it keeps: order and fields are those of the real API. The role comes first, then reasoning (as
+`reasoning_content`, which the compatible servers use), text and calls, then the finish reason; usage stands in a chunk
+of its own without choices, and only when `stream_options` asks for it; `[DONE]` ends the stream.
 """
 
 from __future__ import annotations
@@ -37,13 +37,16 @@ def _head(answer: Answer, kind: str) -> Json:
 def _usage(answer: Answer) -> Json:
     usage = answer.usage
     prompt = usage.input_tokens + usage.cache_read_tokens + usage.cache_write_tokens
-    return {
+    told: Json = {
         "prompt_tokens": prompt,
         "completion_tokens": usage.output_tokens,
         "total_tokens": prompt + usage.output_tokens,
-        "prompt_tokens_details": {"cached_tokens": usage.cache_read_tokens},
-        "completion_tokens_details": {"reasoning_tokens": usage.reasoning_tokens},
     }
+    if usage.cache_read_tokens:  # many servers that speak this API know of no cache and no reasoning
+        told["prompt_tokens_details"] = {"cached_tokens": usage.cache_read_tokens}
+    if usage.reasoning_tokens:
+        told["completion_tokens_details"] = {"reasoning_tokens": usage.reasoning_tokens}
+    return told
 
 
 def _finish(answer: Answer) -> str:
