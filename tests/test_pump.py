@@ -125,7 +125,7 @@ def test_an_event_is_there_while_the_program_still_works(tmp_path: Path) -> None
 
     async def whole() -> list[ev.Event]:
         found = []
-        async with runwire.run("go", command=command) as run:
+        async with runwire.run("go", harness="claude", command=command) as run:
             async for event in run:
                 found.append(event)
                 if isinstance(event, ev.ToolStart):
@@ -228,7 +228,7 @@ def test_a_program_that_stays_after_its_result_is_ended(tmp_path: Path) -> None:
     body = 'deaf(); note("pid", os.getpid()); init(); say("m", "finished"); result("finished"); forever()'
 
     async def whole() -> tuple[list[ev.Event], bool]:
-        async with runwire.run("go", command=agent(tmp_path, body), settle=0.05) as run:
+        async with runwire.run("go", harness="claude", command=agent(tmp_path, body), settle=0.05) as run:
             found = []
             async for event in run:
                 found.append(event)
@@ -327,7 +327,7 @@ tasks(); say("m2", "The task is done."); result("The task is done.")
 
     async def whole() -> list[ev.Event]:
         found = []
-        async with runwire.run("go", command=agent(tmp_path, body), settle=0.0) as run:
+        async with runwire.run("go", harness="claude", command=agent(tmp_path, body), settle=0.0) as run:
             async for event in run:
                 found.append(event)
                 if isinstance(event, ev.TurnDone) and len(only(ev.TurnDone, found)) == 1:
@@ -415,7 +415,7 @@ def test_a_cancel_ends_the_agent_and_the_stream_is_lawful(tmp_path: Path, deaf: 
 
     async def whole() -> list[ev.Event]:
         found = []
-        async with runwire.run("go", command=command) as run:
+        async with runwire.run("go", harness="claude", command=command) as run:
             async for event in run:
                 found.append(event)
                 if isinstance(event, ev.ToolStart):
@@ -432,7 +432,7 @@ def test_a_cancel_ends_the_agent_and_the_stream_is_lawful(tmp_path: Path, deaf: 
 
 
 def test_a_cancel_before_the_first_event_is_heard(tmp_path: Path) -> None:
-    run = runwire.run("go", command=agent(tmp_path, "init(); forever()"))
+    run = runwire.run("go", harness="claude", command=agent(tmp_path, "init(); forever()"))
 
     async def whole() -> list[ev.Event]:
         await run.cancel()
@@ -552,7 +552,7 @@ while sent < 100 << 20:
     )
 
     async def whole() -> int:
-        async with runwire.run("go", command=command):
+        async with runwire.run("go", harness="claude", command=command):
             await asyncio.to_thread(gate.open)
             return int((tmp_path / "sent").read_text())
 
@@ -609,7 +609,7 @@ init(); say("m", f"{os.getpid()} {kid.pid}"); forever()
     watched: list[int] = []
 
     async def use(started: asyncio.Event) -> None:
-        async with runwire.run("go", command=agent(tmp_path, body)) as run:
+        async with runwire.run("go", harness="claude", command=agent(tmp_path, body)) as run:
             async for event in run:
                 if isinstance(event, ev.Message):
                     watched.extend(watch(int(word)) for word in event.text.split())
@@ -639,7 +639,7 @@ def test_a_caller_who_is_cancelled_twice_leaves_no_child_either(tmp_path: Path) 
 
     async def use(ready: asyncio.Event) -> None:
         async with runwire.run(
-            "go", command=agent(tmp_path, 'deaf(); init(); say("m", os.getpid()); forever()')
+            "go", harness="claude", command=agent(tmp_path, 'deaf(); init(); say("m", os.getpid()); forever()')
         ) as run:
             async for event in run:
                 if isinstance(event, ev.Started):
@@ -664,7 +664,7 @@ def test_thirty_runs_leave_no_descriptor(tmp_path: Path) -> None:
     command = agent(tmp_path, 'init(); say("m", "x"); result("x")')
 
     async def one(number: int) -> None:
-        async with runwire.run("go", command=command, sinks=[f"file:{tmp_path}/out"]) as run:
+        async with runwire.run("go", harness="claude", command=command, sinks=[f"file:{tmp_path}/out"]) as run:
             async for _ in run:
                 if number % 3 == 0:
                     break
@@ -689,7 +689,7 @@ def test_a_prompt_of_any_length_reaches_the_agent(tmp_path: Path) -> None:
     prompt = "x" * 300_000 + "end"
 
     async def whole() -> ev.Result:
-        async with runwire.run(prompt, command=agent(tmp_path, body)) as run:
+        async with runwire.run(prompt, harness="claude", command=agent(tmp_path, body)) as run:
             return await run.wait()
 
     assert asyncio.run(whole()).text == "300003 end"
@@ -697,7 +697,9 @@ def test_a_prompt_of_any_length_reaches_the_agent(tmp_path: Path) -> None:
 
 def test_an_agent_that_does_not_read_its_prompt_is_not_waited_for(tmp_path: Path) -> None:
     async def whole() -> ev.Result:
-        async with runwire.run("x" * 300_000, command=agent(tmp_path, 'init(); say("m", "ok"); result("ok")')) as run:
+        async with runwire.run(
+            "x" * 300_000, harness="claude", command=agent(tmp_path, 'init(); say("m", "ok"); result("ok")')
+        ) as run:
             return await run.wait()
 
     assert asyncio.run(whole()).status == "completed"
@@ -707,7 +709,7 @@ def test_bytes_that_are_no_text_are_shown_as_such(tmp_path: Path) -> None:
     """A command line may hold any bytes; Python hands them on as lone surrogates, which no wire can carry."""
     place = tmp_path / "caf\udce9"
     place.mkdir()
-    run = runwire.run("say \udcff", command="true", cwd=place)
+    run = runwire.run("say \udcff", harness="claude", command="true", cwd=place)
     found = lawful(asyncio.run(taken(run)))
     assert only(ev.Input, found)[0].text == "say \ufffd"
     assert only(ev.Started, found)[0].cwd == f"{tmp_path}/caf\ufffd"

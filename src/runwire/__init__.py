@@ -5,26 +5,27 @@ The public names are resolved when first used: importing this package does nothi
 
 TYPE_CHECKING = False  # what type checkers take for true; importing `typing` would double the start of a command
 if TYPE_CHECKING:
-    from typing import Any
-
-    from runwire.api import Run, convert, run, run_sync
+    from runwire import errors, events, seams, testing
+    from runwire.api import Run, convert, read, run, run_sync
 
 __version__ = "0.1.0"
 
-_HOME = {"run": "runwire.api", "run_sync": "runwire.api", "convert": "runwire.api", "Run": "runwire.api"}
+_CALLS = {"Run", "convert", "read", "run", "run_sync"}
+_ROOMS = {"errors", "events", "seams", "testing"}
 
-__all__ = ["Run", "__version__", "convert", "run", "run_sync"]
+__all__ = ["Run", "__version__", "convert", "errors", "events", "read", "run", "run_sync", "seams", "testing"]
 
+if not TYPE_CHECKING:  # a type checker that saw it would take every misspelt name for one of ours
 
-def __getattr__(name: str) -> "Any":
-    from importlib import import_module
+    def __getattr__(name: str) -> object:
+        from importlib import import_module
 
-    if name in _HOME:
-        return getattr(import_module(_HOME[name]), name)
-    if name in {"events", "errors", "seams", "testing"}:
-        return import_module(f"runwire.{name}")
-    msg = f"module 'runwire' has no attribute {name!r}"
-    raise AttributeError(msg)
+        if name in _CALLS:
+            return getattr(import_module("runwire.api"), name)
+        if name in _ROOMS:
+            return import_module(f"runwire.{name}")
+        msg = f"module 'runwire' has no attribute {name!r}"
+        raise AttributeError(msg)
 
 
 def __dir__() -> list[str]:

@@ -63,7 +63,7 @@ class Conversion(Struct):
         return encoder, found.raw
 
     def _events(self, file: BinaryIO, *, raw: bool) -> Iterator[list[Event]]:
-        chunk = file.read(CHUNK)
+        chunk = self._head(file)
         source, variant = self._source(chunk)
         run_id, session_id = identity(chunk)
         pipe = Pipeline(
@@ -84,6 +84,18 @@ class Conversion(Struct):
         yield self._counted(pipe.close(Exit(self.exit_code, tail)))
         self.fault = pipe.reading.fault
 
+    def _head(self, file: BinaryIO) -> bytes:
+        """The beginning: so much that the first record is whole and the wire is known, however a pipe cuts it."""
+        head = b""
+        while len(head) < CHUNK:
+            if b"\n" in head.lstrip() and (self.source != "auto" or _rated(head)[0] > 0):
+                break
+            more = file.read(CHUNK - len(head))
+            if not more:
+                break
+            head += more
+        return head
+
     def _source(self, head: bytes) -> tuple[Dialect, str]:
         if self.source == "auto":
             return detect(head), ""
@@ -103,14 +115,17 @@ TAIL = 65536
 
 def detect(head: bytes) -> Dialect:
     """The dialect of a file, by its first bytes."""
-    sample = head[:65536]
-    rated = [(found.sniff(sample), found) for name in names("dialects") if (found := dialect(name)[0]).decoder]
-    score, best = max(rated, key=lambda pair: pair[0])
+    score, best = _rated(head)
     if score == 0:
-        raise UsageError(
-            f"cannot tell the wire of the input; say it with --from: {', '.join(d.name for _, d in rated)}"
-        )
+        known = ", ".join(name for name in names("dialects") if dialect(name)[0].decoder)
+        raise UsageError(f"cannot tell the wire of the input; say it with --from: {known}")
     return best
+
+
+def _rated(head: bytes) -> tuple[int, Dialect]:
+    """The dialect that is surest that these bytes are its own, and how sure it is."""
+    rated = [(found.sniff(head[:65536]), found) for name in names("dialects") if (found := dialect(name)[0]).decoder]
+    return max(rated, key=lambda pair: pair[0])
 
 
 def identity(head: bytes) -> tuple[str, str]:
