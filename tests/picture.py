@@ -1,4 +1,9 @@
-"""Draws what a command writes to a terminal as an SVG: `draw.py FILE.svg COLUMNS TITLE < output`.
+"""Draws what a command writes to a terminal as an SVG: `picture.py FILE.svg COLUMNS TITLE < output`.
+
+The picture of docs/terminal.md is tests/showcase.ndjson, a made-up run:
+
+    runwire convert tests/showcase.ndjson --to terminal,color=1,width=84 | python tests/picture.py \
+        docs/images/terminal.svg 84 "runwire run"
 
 The output is what the wire `terminal` writes with `color=1`: lines with SGR, nothing else that moves the cursor but the
 erasing of a transient line.

@@ -365,7 +365,7 @@ LOOKS: list[tuple[str, str, list[ev.Event], str]] = [
             ev.Error(message="no\nkey", code="auth", fatal=True),
             result("failed", message="no\nkey", code="auth", turns=0),
         ],
-        "✗ Error: no\n  key (auth)\n\n✗ Failed  session 0f2848e2\n",
+        "✗ Error: no (auth)\n  key\n\n✗ Failed  session 0f2848e2\n",
     ),
     (
         "result",

@@ -22,7 +22,7 @@ _PATHS = 3
 
 def about(event: ev.ToolStart, cwd: str) -> str:
     """What a call is about: the command, the files, the pattern, the agent's own title, or the first plain argument."""
-    value = {} if event.input is UNSET else event.input
+    value = event.arguments if event.input is UNSET else event.input
     fields: dict[str, Any] = value if isinstance(value, dict) else {}
     title = event.title if event.title != event.name else ""
     if event.tool_kind in _FILES and (paths := _paths(event, cwd)):

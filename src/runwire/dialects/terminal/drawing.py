@@ -62,7 +62,7 @@ class Drawing:
         """The line of a call; with its outcome, if it has ended."""
         symbols = self._look.symbols
         again, call.told = call.told, True
-        if call.kind in {"execute", "search", "fetch"} and not outcome and not again:
+        if call.kind not in CHANGES and not outcome and not again:
             self._command(call)
             return
         line = self.one_line(call, (), self._look.width, bold=True, again=again)

@@ -101,11 +101,11 @@ class Foot:
             return
         self._told.add(clean)
         self._paper.enter("error", clean)
-        tail = f" ({code})" if code and code not in clean else ""
-        first, hidden, _ = Output(clean + tail).shown(_ERROR_LINES, 0)
-        for number, line in enumerate(first):
-            head: list[Span] = [(f"{self._look.symbols.failed} Error: ", "bold red")] if number == 0 else []
-            self._paper.flow([*head, (line, "red")], indent=2 if number else 0, hang=0 if number else 2)
+        first, hidden, _ = Output("\n".join(line for line in clean.split("\n") if line.strip())).shown(_ERROR_LINES, 0)
+        tail = f" ({code})" if code and code not in first[0] else ""
+        self._paper.flow([(f"{self._look.symbols.failed} Error: ", "bold red"), (first[0] + tail, "red")])
+        for line in first[1:]:
+            self._paper.flow([(line, "red")], indent=2, hang=0)
         if hidden:
             self._paper.line((f"  {self._look.symbols.more} {numbers.count(hidden, 'more line')}", "dim italic"))
 
