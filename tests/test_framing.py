@@ -54,6 +54,7 @@ def test_lines_do_not_depend_on_the_cuts(data: bytes, cuts: list[int]) -> None:
 @given(data=BYTES, cuts=CUTS)
 @example(data=b"data: x\r\n\r\ndata: y\r\n\r\n", cuts=[8, 9, 10])
 @example(data=b"a\r\r\n\n", cuts=[2, 3])
+@example(data=b"aa\r\n", cuts=[3, 3])
 def test_sse_blocks_do_not_depend_on_the_cuts(data: bytes, cuts: list[int]) -> None:
     def blocks(chunks: list[bytes]) -> list[bytes]:
         whole = b"".join(piece for piece in framed("sse", chunks) if isinstance(piece, bytes))

@@ -117,6 +117,8 @@ class Events:
 
     def feed(self, chunk: bytes, /) -> list[Piece]:
         """Give the whole events as one block."""
+        if not chunk:
+            return []
         if self._cr and chunk.startswith(b"\n"):
             chunk = chunk[1:]
         self._cr = chunk.endswith(b"\r")

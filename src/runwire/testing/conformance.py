@@ -342,7 +342,7 @@ def _gist(events: list[Event]) -> dict[str, Any]:
     return {
         "messages": [event.text for event in events if isinstance(event, ev.Message) and event.parent is None],
         "tools": [(e.name, ends[e.id]) for e in events if isinstance(e, ev.ToolStart) and e.parent is None],
-        "status": result.status if isinstance(result, ev.Result) else None,
+        "success": isinstance(result, ev.Result) and not result.error,  # few wires tell one failure from another
     }
 
 
