@@ -14,7 +14,6 @@ end of a round trip is not shown. Structural, and absorbed: `started`. A record 
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Any, TypeAlias, assert_never, cast
 
 import msgspec
@@ -25,6 +24,7 @@ from runwire.contract.ending import total
 from runwire.errors import BadOption
 from runwire.events import Event
 from runwire.formats.codes import code_of
+from runwire.formats.heads import heads
 from runwire.formats.jsonl import careful, integer, junk, native, string, typed
 from runwire.formats.serde import arguments, compact, lines, parsed
 from runwire.framing import Junk
@@ -375,12 +375,8 @@ def _renamed(value: Any) -> Any:
 
 def sniff(head: bytes) -> int:
     """Rate the first bytes of a file."""
-    return 95 if _FIRST.search(head) else 0
+    return 95 if any("runId" in record and isinstance(record.get("kind"), str) for record in heads(head)) else 0
 
-
-_FIRST = re.compile(
-    rb'"kind" ?: ?"(?:started|session|text|thinking|tool(?:Start|End)|activity|usage|error|exited)" ?, ?"runId" ?:'
-)
 
 DIALECT = Dialect(
     name="agent-harness",

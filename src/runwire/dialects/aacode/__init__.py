@@ -11,22 +11,40 @@ Options: `preview=N` characters of an observation are shown (3000); `incremental
 
 from __future__ import annotations
 
-import re
+from typing import Any
 
 from runwire.dialects.aacode.decoder import AacodeDecoder
 from runwire.dialects.aacode.encoder import AacodeEncoder
+from runwire.formats.heads import heads
 from runwire.seams import Dialect
 
-_RECORDS = re.compile(
-    rb'"seg" ?: ?"(?:thinking|thought|action|observation)"'
-    rb'|"type" ?: ?"(?:seg_content|seg_reset|seg_append|runtime_info|session_created|session_switched)"'
-    rb'|"task" ?: ?"(?:[^"\\\n]|\\.)*" ?, ?"type" ?: ?"start"'
-)
+_FIELDS: dict[object, tuple[int, set[str]]] = {
+    "delta": (95, {"seg", "content"}),
+    "seg_content": (95, {"seg", "content"}),
+    "seg_reset": (95, {"seg", "content"}),
+    "seg_append": (95, {"seg", "content"}),
+    "runtime_info": (95, {"platform", "arch"}),
+    "start": (90, {"task"}),
+    "session_created": (90, {"session_id"}),
+    "session_switched": (90, {"session_id"}),
+    "session": (90, {"session_id", "task"}),
+    "tool_progress": (90, {"state", "name"}),
+    "tool_status": (90, {"call_id", "tool"}),
+    "done": (70, {"session_id"}),
+}
 
 
 def sniff(head: bytes) -> int:
     """Rate the first bytes of a file."""
-    return 95 if _RECORDS.search(head) else 0
+    return max(map(_rated, heads(head)), default=0)
+
+
+def _rated(record: dict[str, Any]) -> int:
+    kind = record.get("type")
+    score, fields = _FIELDS.get(kind, (0, set())) if isinstance(kind, str) else (0, set())
+    if kind == "error" and list(record) == ["message", "type"]:
+        return 30
+    return score if fields <= set(record) else 0
 
 
 DIALECT = Dialect(
