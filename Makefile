@@ -73,7 +73,10 @@ $(AGENTS_READY): agents/package.json
 	@touch $@
 
 run: $(READY) ## show a scripted agent at work; needs no key and no network
-	@$(BIN)/runwire run --harness scripted --cwd . "fix the failing test"
+	@folder=$$(mktemp -d) && trap 'rm -rf "$$folder"' EXIT && trap 'exit 130' INT TERM && \
+	cp -R examples/sample-project/. "$$folder" && cd "$$folder" && \
+	"$(CURDIR)/$(BIN)/runwire" run "fix the failing test" --harness scripted --json && \
+	echo 'This agent was scripted. A real one in a project of yours: runwire run "..." --harness claude (or codex)' >&2
 
 lint: $(READY)
 	$(BIN)/ruff check

@@ -17,7 +17,8 @@ from runwire import events as ev
 from runwire.process import Child, blocks, spawn
 from runwire.seams import Command, Exit, Harness, Job, Launch, Output, Readiness, Verdict
 
-TESTS = f"{sys.executable} -m unittest -q"
+TESTS = f"{sys.executable} -B -m unittest -q"
+"""-B: byte code is told from its source by second and size, and the repair changes neither."""
 
 
 @dataclass(frozen=True)
@@ -68,6 +69,9 @@ REPAIR: tuple[tuple[Step, ...], ...] = (
 )
 """Round trips for a project with a `calc.py` that subtracts."""
 
+FAILED = (Say("The tests still fail; this is all my script knows. (This agent is scripted; no model was asked.)"),)
+"""The last round trip of a repair that did not help."""
+
 GREETING: tuple[tuple[Step, ...], ...] = (
     (Say("I look around."), Shell("ls")),
     (Say("Hello from the scripted agent. No model was asked; there was nothing here that its script repairs."),),
@@ -83,13 +87,15 @@ class ScriptedSession:
         self._cwd = Path(job.cwd)
         self._stopped = False
         self._child: Child | None = None
+        self._failed = False
         calc = self._cwd / "calc.py"
         self._script = REPAIR if calc.is_file() and "return a - b" in calc.read_text(encoding="utf-8") else GREETING
 
     async def __aiter__(self) -> AsyncIterator[list[Output]]:
         """Play the round trips."""
         yield [ev.Session(session_id="", native_session_id="scripted", model="scripted", harness_version="scripted")]
-        for turn, steps in enumerate(self._script, 1):
+        for turn, planned in enumerate(self._script, 1):
+            steps = FAILED if turn == len(self._script) and self._failed else planned
             calls = [step for step in steps if not isinstance(step, Say | Think)]
             for step in steps:
                 if isinstance(step, Say):
@@ -151,6 +157,7 @@ class ScriptedSession:
         finally:
             await child.stop(patience=0.5)
         code = child.code or 0
+        self._failed = code != 0
         yield [
             ev.ToolEnd(
                 id=call,
