@@ -189,3 +189,19 @@ def test_a_long_message_of_many_deltas_takes_linear_time_and_keeps_no_deltas() -
     assert sum(isinstance(event, ev.Discard) for event in made) == 0
     assert sum(len(block.pieces) for block in contract._texts._blocks.values()) <= 1
     contract.close(Exit(0), 4)
+
+
+def test_a_long_run_does_not_keep_every_word() -> None:
+    from runwire.contract import Contract
+    from runwire.pipeline import started
+    from runwire.seams import Exit
+
+    contract = Contract(started("test", "run", "session"))
+    contract.open(1)
+    for number in range(1000):
+        contract.push([text("x" * 1000, f"m{number}"), turn()], 2)
+    texts = contract._texts
+    assert sum(map(len, [*texts._answers.values(), *texts._made.values()])) < 200_000
+    last = contract.close(Exit(0), 3)[-1]
+    assert isinstance(last, ev.Result)
+    assert last.text == "x" * 1000

@@ -7,7 +7,7 @@ whole messages gets the message made, a contradiction is a `discard` and then th
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from msgspec.structs import replace
 
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from runwire.events import Event
 
 Key: TypeAlias = tuple[str | None, str]
+K = TypeVar("K", str, Key)
 
 
 class Block:
@@ -119,7 +120,7 @@ class Texts:
         block = self._open.get(parent)
         if block is not None:
             event = ev.Message(text="".join(block.pieces), message_id=block.id, parent=parent)
-            self._made[block.key] = event.text
+            _keep(self._made, block.key, event.text)
             self._shut(block, event, out)
 
     def finish_all(self, out: list[Event]) -> None:
@@ -162,7 +163,7 @@ class Texts:
         self._open.pop(block.key[0], None)
         block.open, block.shown, block.pieces = False, True, []
         if block.key[0] is None:
-            self._answers[block.id] = event.text
+            _keep(self._answers, block.id, event.text)
         out.append(event)
 
     def _void(self, block: Block, reason: str, out: list[Event], event: ev.Discard | None = None) -> None:
@@ -178,3 +179,12 @@ class Texts:
             out.append(event)
         else:
             out.append(ev.Discard(message_id=block.id, reason=reason, parent=parent))
+
+
+_KEPT = 64  # texts that may still be asked for, so that a long run does not keep every word
+
+
+def _keep(texts: dict[K, str], key: K, text: str) -> None:
+    texts[key] = text
+    if len(texts) > _KEPT:
+        del texts[next(iter(texts))]
