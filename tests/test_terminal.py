@@ -283,6 +283,12 @@ LOOKS: list[tuple[str, str, list[ev.Event], str]] = [
     ),
     (
         "permission",
+        "of several lines",
+        [ev.Permission(request_id="p", title="the plan:\n1. fix\n2. test", options=[])],
+        "? Permission: the plan:\n  1. fix\n  2. test\n",
+    ),
+    (
+        "permission",
         "under its call",
         [bash("a", "rm -rf build"), replace(PERMISSION, tool_id="a", title="Remove it")],
         "● Bash  rm -rf build\n  ? Permission: Remove it\n    ✓ Allow  once\n    ✓ Always allow\n    ✗ Reject  once\n",
@@ -480,6 +486,24 @@ def test_outcomes_of_parallel_calls_name_their_call() -> None:
         "● Bash  sleep 1; echo one\n● Bash  echo two\n  │ two\n  ╰ ✓ 29 ms\n"
         "○ Bash  sleep 1; echo one  ✓ 1.0 s\n  │ one\n"
     )
+
+
+def test_what_is_endless_ends() -> None:
+    much = "word " * 100_000
+    for event in (
+        ev.Diagnostic(source="runwire", message=much),
+        ev.Permission(request_id="p", title=much, options=[]),
+        bash("a", much),
+        ev.Input(text=much, source="prompt"),
+        ev.Error(message=much, code="internal", fatal=False),
+        ev.Message(text=much, message_id="m", parent="t"),
+        ev.Edits(edits=[ev.Edit(path=much, replacement=much)]),
+        ev.BackgroundOutput(job_id="1", chunk=much, truncated=False),
+        ev.Retry(attempt=1, reason=much),
+    ):
+        look = drawn([event])
+        assert "…" in look
+        assert look.count("\n") < 80
 
 
 def test_twins_are_numbered() -> None:

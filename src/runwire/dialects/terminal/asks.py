@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from runwire.dialects.terminal.look import Span
     from runwire.dialects.terminal.paper import Paper
 
+_LINES = 60  # of what is asked: it must be seen
 _GOOD = {"answered", "allowed"}
 _BY = {"user": "", "policy": "by policy", "timeout": "as nobody answered in time", "cancel": "as the run was cancelled"}
 
@@ -102,7 +103,7 @@ class Asks:
         return (2 if under else 0), under
 
     def _flow(self, indent: int, head: Span, text: Sequence[Span]) -> None:
-        self._paper.flow([head, *text], hang=cells(head[0]), indent=indent)
+        self._paper.flow([head, *text], hang=cells(head[0]), indent=indent, most=_LINES)
 
 
 class Checklist:

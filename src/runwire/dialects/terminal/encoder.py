@@ -32,6 +32,7 @@ _CALM = (ev.CacheWarning, ev.BackgroundOutput, ev.Compacted, ev.ModelChanged, ev
 _SILENT = (ev.Activity, ev.Usage, ev.ToolProgress, ev.Started)
 """What writes no line, or none to this reader, and so ends no text."""
 _PROMPT_LINES = 12
+_PROMPT = 1500  # characters
 _JOB_LINES = 6
 _PATH = 16  # columns for a path at the least
 
@@ -183,13 +184,14 @@ class TerminalEncoder:
             return
         self._paper.enter("prompt", event.input_id or str(event.seq))
         prose = Prose(self._paper, style="bold", indent=2, markdown=False)
-        lines = Output(event.text.strip())
-        first, hidden, _ = lines.shown(_PROMPT_LINES, 0)
+        text = event.text.strip()
+        first, hidden, _ = Output(text[:_PROMPT]).shown(_PROMPT_LINES, 0)
         self._paper.put((f"{look.symbols.prompt} ", "bold cyan"))
         prose.feed("\n".join(first))
         prose.close()
-        if hidden:
-            self._paper.line((f"  {look.symbols.more} {numbers.count(hidden, 'more line')}", "dim italic"))
+        if hidden or len(text) > _PROMPT:
+            rest = numbers.count(len(text) - _PROMPT, "more character") if len(text) > _PROMPT else ""
+            self._paper.line((f"  {look.symbols.more} {rest or numbers.count(hidden, 'more line')}", "dim italic"))
 
     def _said(self, event: ev.Text | ev.Thinking | ev.Message | ev.Discard) -> None:
         match event:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from runwire import events as ev
 from runwire.dialects.terminal import numbers
 from runwire.dialects.terminal.ink import cells
-from runwire.dialects.terminal.preview import Output
 
 if TYPE_CHECKING:
     from runwire.dialects.terminal.look import Look, Span
@@ -101,12 +100,13 @@ class Foot:
             return
         self._told.add(clean)
         self._paper.enter("error", clean)
-        first, hidden, _ = Output("\n".join(line for line in clean.split("\n") if line.strip())).shown(_ERROR_LINES, 0)
+        lines = [line for line in clean.split("\n") if line.strip()]
+        first, hidden = lines[:_ERROR_LINES], len(lines) - _ERROR_LINES
         tail = f" ({code})" if code and code not in first[0] else ""
         self._paper.flow([(f"{self._look.symbols.failed} Error: ", "bold red"), (first[0] + tail, "red")])
         for line in first[1:]:
             self._paper.flow([(line, "red")], indent=2, hang=0)
-        if hidden:
+        if hidden > 0:
             self._paper.line((f"  {self._look.symbols.more} {numbers.count(hidden, 'more line')}", "dim italic"))
 
     def result(self, event: ev.Result) -> None:

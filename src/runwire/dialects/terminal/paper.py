@@ -57,15 +57,25 @@ class Paper:
         self.put(*fitted(spans, self.look.width, self.look.symbols.more))
         self.end_line()
 
-    def flow(self, spans: Iterable[Span], hang: int = 2, *, indent: int = 0) -> None:
-        """Write spans that may take several lines, broken at blanks; later lines are set in by `hang` more."""
+    def flow(self, spans: Iterable[Span], hang: int = 2, *, indent: int = 0, most: int = 12) -> None:
+        """Write spans in at most that many lines, broken at blanks; later lines are set in by `hang` more."""
         width, more = self.look.width, indent + hang
+        room = width * most  # no more can be shown, whatever it is
         line, column, blanks = [(" " * indent, "")], indent, ""
         self.fresh()
         for text, style in spans:
-            for piece in tokens(self.look.clean(text).replace("\n", " ")):
+            kept = text[:room]
+            room -= len(kept)
+            if len(kept) < len(text):
+                kept += f"{self.look.symbols.more} {len(text) - len(kept):,} more characters"
+            for piece in tokens(self.look.clean(kept)):
                 if piece[0] in " \t":
                     blanks = expanded(blanks + piece, column)
+                    continue
+                if piece == "\n":
+                    self.put(*line)
+                    self.end_line()
+                    line, column, blanks = [(" " * more, "")], more, ""
                     continue
                 word = piece
                 while column + len(blanks) + cells(word) > width:

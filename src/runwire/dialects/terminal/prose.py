@@ -25,7 +25,7 @@ _HEADING = re.compile(r"#{1,6}\Z")
 _FENCE_LENGTH = 16  # shorter than any line, so that the answer is known before a long word is whole
 _DIFF = {"+": "green", "-": "red", "@": "cyan"}
 _OPENING = set("\"'([`$@#_")
-_LONGEST = 4000
+_LONGEST = 256  # characters that are held back, of a word or of blanks
 
 
 class Inline:
@@ -92,7 +92,7 @@ class Prose:
         self._fence = ""
         self._info = ""
         self._rows: list[str] = []
-        self._row: str | None = None
+        self._row: list[str] | None = None
         self._new_line()
 
     def feed(self, text: str) -> None:
@@ -106,12 +106,13 @@ class Prose:
         for piece in found:
             self._token(piece)
         if self._row is not None:
-            self._row, self._held = self._row + self._held, ""
+            self._row.append(self._held)
+            self._held = ""
         elif cells(self._held) > self._room():
             self._held = (
                 self._write(self._held, rest=True) if not self._at_start else self._first(self._held, rest=True)
             )
-        elif len(self._held) > _LONGEST:  # of no width
+        elif len(self._held) > max(4 * self._paper.look.width, _LONGEST):  # of no width
             word, self._held = self._held, ""
             self._token(word)
 
@@ -141,7 +142,7 @@ class Prose:
         if piece == "\n":
             self._line_end()
         elif self._row is not None:
-            self._row += piece
+            self._row.append(piece)
         elif piece[0] in " \t":
             if len(self._blanks) < _LONGEST:
                 self._blanks += piece
@@ -164,7 +165,7 @@ class Prose:
         """The first word of a line says what the line is. It is whole, or longer than any word of meaning."""
         if self._markdown and not self._fence and word[0] == "|":
             self._at_start = False
-            self._row = word
+            self._row = [word]
             return ""
         self._table()
         self._at_start = False
@@ -205,7 +206,7 @@ class Prose:
 
     def _end_row(self) -> None:
         if self._row is not None:
-            self._rows.append(self._row)
+            self._rows.append("".join(self._row))
             self._row = None
 
     def _table(self) -> None:
