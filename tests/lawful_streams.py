@@ -163,8 +163,13 @@ def _ours(draw: st.DrawFn) -> list[Any]:
         outputs += [call[0] for call in calls]
         if calls and draw(st.integers(0, 3)) == 0:
             outputs += draw(round_trips(f"{number}.s", calls[0][0].id))
-        outputs += draw(st.permutations([call[1] for call in calls if len(call) > 1]))
+        ends = [call[1] if len(call) > 1 else _interrupted(call[0]) for call in calls]
+        outputs += draw(st.permutations(ends))
     return [*outputs, draw(VERDICTS)]
+
+
+def _interrupted(start: ev.ToolStart) -> ev.ToolEnd:
+    return ev.ToolEnd(id=start.id, name=start.name, status="interrupted")
 
 
 SMALL: list[Any] = [

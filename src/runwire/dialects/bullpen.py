@@ -253,6 +253,7 @@ class BullpenDecoder:
                 self._calls, self._done = self._calls + 1, False
                 out.append(_start(record))
             case "tool_end":
+                self._done = False
                 out.append(_end(record))
             case "turn_done":
                 self._session_usage(record.get("usage"), out)
@@ -275,8 +276,9 @@ class BullpenDecoder:
     def _result(self, record: dict[str, Any], out: list[Output]) -> None:
         text, error, message = string(record.get("text")), record["error"], string(record.get("message"))
         cut = error and bool(text or self._done)  # nothing else fails after the reply has ended
-        if text and not self._shown.endswith(text) and not (self._shown and text.endswith(self._shown)):
-            self._text(text, out)  # not shown before, so it is all there is of it
+        shown = self._shown.endswith(text) or text.endswith(self._shown)
+        if not shown or (cut and text and not self._shown):
+            self._text(text, out)  # nobody else tells it: the verdict's text counts only when there is no message
         self._session_usage(record.get("usage"), out)
         if string(record.get("session_id")):
             out.append(

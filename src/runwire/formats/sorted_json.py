@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 _ENCODER = msgspec.json.Encoder(order="sorted")
 _RARE = re.compile(rb"\d[eE]\d|\d{19}")  # perhaps a number that serde prints otherwise, perhaps only a text like one
-_ESCAPES = str.maketrans({"\u2028": "\\u2028", "\u2029": "\\u2029", "\x85": "\\u0085"})
+_ESCAPES = (("\u2028", "\\u2028"), ("\u2029", "\\u2029"), ("\x85", "\\u0085"))
 _LEAST, _MOST = -(2**63), 2**64 - 1
 _EXPONENT = 1e16
 
@@ -48,7 +48,11 @@ def lines(records: Sequence[Any]) -> bytes:
     # their last bytes are rare, and one byte is found ten times faster than the text is decoded
     if b"\xa8" not in encoded and b"\xa9" not in encoded and b"\x85" not in encoded:
         return encoded
-    return encoded.decode().translate(_ESCAPES).encode()
+    text = encoded.decode()
+    for character, escape in _ESCAPES:
+        if character in text:
+            text = text.replace(character, escape)
+    return text.encode()
 
 
 def clip(text: str, cap: int) -> tuple[str, bool]:
