@@ -243,6 +243,16 @@ LOOKS: list[tuple[str, str, list[ev.Event], str]] = [
     ),
     (
         "edits",
+        "of a call that failed are not those of a later one",
+        [
+            call("a", "Edit", "edit", input={"old": "a", "new": "b"}, locations=[ev.Location(path="a.py")]),
+            end("a", "error", name="Edit"),
+            ev.Edits(edits=[ev.Edit(path="a.py", replacement="c")]),
+        ],
+        "● Edit  a.py  +1 -1\n  │ - a\n  │ + b\n  ╰ ✗ failed\n\n✎ a.py  1 edit · 1 new line\n",
+    ),
+    (
+        "edits",
         "a whole file",
         [call("a", "Write", "write", input={"path": "n", "content": "\n".join("abcdefghijklmnopqrst")}, title="n")],
         "● Write  n  +20\n" + "".join(f"  │ + {letter}\n" for letter in "abcdefghijkl") + "  │ … 8 more lines\n",
@@ -268,6 +278,24 @@ LOOKS: list[tuple[str, str, list[ev.Event], str]] = [
             end("t", name="TodoWrite", output="Todos have been modified"),
         ],
         "Plan  0 of 1 done\n  ☐ Read\n",
+    ),
+    (
+        "plan",
+        "stands for the call that made it, also after its end",
+        [call("t", "todo", "think"), end("t", name="todo", output="noted"), steps("pending")],
+        "Plan  0 of 1 done\n  ☐ Read\n",
+    ),
+    (
+        "plan",
+        "did not come of the call",
+        [call("t", "todo", "think"), end("t", name="todo", output="noted"), bash("a", "ls"), steps("pending")],
+        "● todo  ✓\n● Bash  ls\n\nPlan  0 of 1 done\n  ☐ Read\n",
+    ),
+    (
+        "tool_end",
+        "the reason of a refusal is not cut",
+        [bash("a", "make"), end("a", "denied", output="why " * 30)],
+        "● Bash  make\n  │ " + " ".join(["why"] * 19) + "\n  │ " + " ".join(["why"] * 11) + "\n  ╰ ⊘ denied\n",
     ),
     (
         "question",

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 _LOOKS = {"read", "search", "think"}
 _SAID_LINES = 3
 _DEEPEST = 3
+_REMEMBERED = 100  # changes that a later `edits` may repeat
+_MUCH = 1000  # bytes of arguments that are worth a figure
 
 
 class Calls:
@@ -42,6 +44,8 @@ class Calls:
         self._calls: dict[str, Call] = {}
         self._open: dict[str, Call] = {}
         self._building: dict[str, tuple[str, int]] = {}
+        self._writing = False
+        self._done: tuple[Call, ev.ToolEnd] | None = None
         self._changed: list[str] = []
 
     # --- events ---------------------------------------------------------------------------------------------------
@@ -49,6 +53,7 @@ class Calls:
     def start(self, event: ev.ToolStart) -> None:
         """A call begins."""
         self._building.pop(event.id, None)
+        self._writing = False
         call = Call(event.id, self._look.flat(event.name) or "tool", kind=event.tool_kind, parent=event.parent)
         call.about = self._look.clean(about(event, self.cwd)).strip()
         call.began = event.ts
@@ -56,7 +61,8 @@ class Calls:
             value = event.arguments if event.input is UNSET else event.input
             call.change = change(value, new_file=event.tool_kind == "write")
             if call.change is not None:
-                self._changed += [place.path for place in event.locations or ()]
+                call.paths = [place.path for place in event.locations or ()]
+                self._changed = [*self._changed[-_REMEMBERED:], *call.paths]
         twins = [one for one in self._open.values() if (one.name, one.about) == (call.name, call.about)]
         call.number = 1 + max((twin.number for twin in twins), default=0)
         self._calls[event.id] = self._open[event.id] = call
@@ -74,7 +80,9 @@ class Calls:
             name, size = self._building.get(event.id, ("", 0))
             grown = size + len(event.arguments_delta or "")
             self._building[event.id] = (event.name or name, grown if event.bytes is None else event.bytes)
+            self._writing = True
         elif call is not None and event.output_delta:
+            self._writing = False
             call.output.feed(event.output_delta)
 
     def end(self, event: ev.ToolEnd) -> None:
@@ -85,19 +93,30 @@ class Calls:
             call = self._calls[event.id] = Call(event.id, self._look.flat(event.name) or "tool", parent=event.parent)
         if event.output is not None:
             call.output = Output(event.output)
+        if event.status != "ok":
+            self._changed = [path for path in self._changed if path not in call.paths]
         if self._look.quiet:
             return
         if call.parent is not None:
             self._end_sub(call, event)
-        elif call.planned and event.status == "ok" and not call.told:
-            pass  # the plan that it made has been shown
+        elif call.kind == "think" and event.status == "ok" and not call.told:
+            self._done = None if call.planned else (call, event)
         else:
             self._end(call, event)
+
+    def release(self) -> None:
+        """No plan came of the call that has just ended: tell it like any other."""
+        if self._done is not None:
+            (call, event), self._done = self._done, None
+            self._end(call, event)
+
+    def _end(self, call: Call, event: ev.ToolEnd) -> None:
+        self._told(call, event)
         call.told, call.output, call.change = True, Output(), None
         if self._paper.block == ("tool", call.id):
             self._paper.block = ("tool", "")
 
-    def _end(self, call: Call, event: ev.ToolEnd) -> None:
+    def _told(self, call: Call, event: ev.ToolEnd) -> None:
         outcome = self._drawing.outcome(call, event)
         if call.told and self._paper.block == ("tool", call.id):
             self._drawing.preview(call, event)
@@ -111,7 +130,8 @@ class Calls:
         self._drawing.preview(call, event)
 
     def planned(self) -> None:
-        """A plan came: the call that made it need not be told."""
+        """A plan came: the call that made it, before or after its end, need not be told."""
+        self._done = None
         for call in self._open.values():
             call.planned = call.planned or call.kind == "think"
 
@@ -176,9 +196,9 @@ class Calls:
     def status(self) -> str:
         """The transient line while calls are written or run."""
         dot, more = f" {self._look.symbols.dot} ", self._look.symbols.more
-        if self._building:
+        if self._building and (self._writing or not self._open):
             name, size = list(self._building.values())[-1]
-            return f"{name or 'a call'} is being written" + (f"{dot}{numbers.size(size)}" if size else "")
+            return f"{name or 'a call'} is being written" + (f"{dot}{numbers.size(size)}" if size >= _MUCH else "")
         if not self._open:
             return ""
         call = list(self._open.values())[-1]

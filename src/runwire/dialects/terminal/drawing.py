@@ -26,6 +26,7 @@ CHANGES = {"edit", "write", "delete", "move"}
 _LIMITS = {"execute": (3, 5), "search": (4, 0), "fetch": (3, 0), "other": (3, 1)}
 _WRONG = (3, 6)
 _MESSAGE_LINES = 4
+_REASON_LINES = 3
 _COMMAND_LINES = 6
 _CHANGE_LINES = 12
 _MORE = 5
@@ -46,6 +47,7 @@ class Call:
     planned: bool = False
     asked: bool = False
     change: Change | None = None
+    paths: list[str] = field(default_factory=list)
     output: Output = field(default_factory=Output)
     calls: int = 0
 
@@ -136,6 +138,9 @@ class Drawing:
             return
         first, hidden, last = call.output.shown(head, tail)
         style = "" if wrong else "dim"
+        if wrong and not hidden and len(first) <= _REASON_LINES:  # a reason, which must be read to its end
+            lines = [part for line in first for part in wrap(self.output_line(line), self._look.width - 4)]
+            first, hidden, last = Output("\n".join(lines)).shown(2 * _REASON_LINES * self.more, 0)
         for line in first:
             self._gutter(self.output_line(line), style)
         if hidden:

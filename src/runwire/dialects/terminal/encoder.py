@@ -70,6 +70,7 @@ class TerminalEncoder:
     def close(self) -> bytes:
         """End what is open; the transient line goes."""
         self._end_text()
+        self._calls.release()
         return self._paper.take(last=True)
 
     # --- one event ------------------------------------------------------------------------------------------------
@@ -86,6 +87,8 @@ class TerminalEncoder:
             self._end_text()
         if not isinstance(event, _SILENT) or isinstance(event, ev.ToolProgress):
             self._activity = ""
+        if not isinstance(event, (*_SILENT, ev.Plan, ev.TurnDone)):
+            self._calls.release()
         self._draw(event)
 
     def _stream(self, event: ev.Text | ev.Thinking) -> None:
@@ -104,6 +107,7 @@ class TerminalEncoder:
 
     def _begin_text(self) -> None:
         """Something visible comes: its block begins, thoughts with a header."""
+        self._calls.release()
         kind, message_id = self._stretch
         self._seen.add(message_id)
         if self._paper.enter(kind, message_id) and kind == "thinking":
