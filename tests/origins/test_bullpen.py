@@ -273,6 +273,25 @@ def test_every_end_of_a_call_but_ok_is_an_error(status: Any, flag: bool) -> None
     assert lines([start({}), end("o", status=status)])[1]["is_error"] is flag
 
 
+def test_what_no_lawful_event_holds_costs_only_itself() -> None:
+    deep: Any = "x"
+    for _ in range(3000):
+        deep = [deep]
+    said = encode([start(deep), start({"\ud800": "a"}), end("b\ud800"), message("c\ud800"), start({})])
+    assert [json.loads(line) for line in said.split(b"\n")[1:3]] == [
+        {"id": "t", "input": {"\ufffd": "a"}, "input_truncated": False, "kind": "tool_start", "name": "bash"},
+        {
+            "id": "t",
+            "is_error": False,
+            "kind": "tool_end",
+            "name": "bash",
+            "output": "b\ufffd",
+            "output_truncated": False,
+        },
+    ]
+    assert b"c\xef\xbf\xbd" in said
+
+
 def test_a_call_without_output_tells_its_error_or_nothing() -> None:
     assert lines([start({}), end(None)])[1]["output"] == ""
     assert lines([start({}), replace(end(None, status="error"), error_message="no")])[1]["output"] == "no"

@@ -183,10 +183,7 @@ class BullpenEncoder:
             return compact(clip(value, self._cap)[0]), True
         if value is UNSET:
             return (compact(clip(arguments, self._cap)[0]), True) if arguments.strip() else (b"{}", False)
-        try:
-            raw = compact(value)
-        except RecursionError:  # deeper than it can be written
-            return b'""', True
+        raw = compact(value)
         if self._cap and len(raw) > self._cap:
             return compact(clip(raw.decode(), self._cap)[0]), True
         return raw, False

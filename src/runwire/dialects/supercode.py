@@ -22,13 +22,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, TypeAlias, assert_never, cast
 
 import msgspec
-from msgspec import UNSET, UnsetType
 
 from runwire import events as ev
 from runwire.errors import BadOption
 from runwire.formats.codes import code_of
 from runwire.formats.heads import heads
 from runwire.formats.jsonl import careful, integer, junk, mapping, native, string, typed
+from runwire.formats.serde import arguments, parsed
 from runwire.formats.sorted_json import lines
 from runwire.formats.toolkinds import locations, tool_kind
 from runwire.framing import Junk
@@ -144,12 +144,7 @@ def _later(event: ev.Retry | ev.ModelChanged | ev.Result) -> list[_Line]:
 
 
 def _tool_start(event: ev.ToolStart) -> _Line:
-    arguments = event.arguments
-    if arguments is None:
-        value = event.input
-        cut = event.input_truncated and isinstance(value, str)
-        arguments = "" if value is UNSET else value if cut else msgspec.json.encode(value).decode()
-    return {"arguments": arguments, "id": event.id, "name": event.name, "type": "tool_call_started"}
+    return {"arguments": arguments(event) or "", "id": event.id, "name": event.name, "type": "tool_call_started"}
 
 
 def _tool_end(event: ev.ToolEnd) -> _Line:
@@ -265,13 +260,8 @@ def _event_of(value: Any) -> dict[str, Any]:
 
 
 def _start(record: dict[str, Any]) -> ev.ToolStart:
-    name, arguments = string(record.get("name")), string(record.get("arguments"))
-    value: Any | UnsetType = UNSET
-    try:
-        value = _ANY.decode(arguments)
-        given = None if msgspec.json.encode(value).decode() == arguments else arguments
-    except (msgspec.DecodeError, UnicodeError, RecursionError):
-        given = arguments
+    name = string(record.get("name"))
+    value, given = parsed(string(record.get("arguments")))
     return ev.ToolStart(
         id=string(record.get("id")),
         name=name,

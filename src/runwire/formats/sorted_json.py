@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from msgspec import Raw
 
+from runwire.events.values import clean
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -33,18 +35,19 @@ def compact(value: Any) -> bytes:
     >>> compact({"b": 1e16, "a": [1.0, "\x1f", 2**64]})
     b'{"a":[1.0,"\\u001f",1.8446744073709552e+19],"b":1e+16}'
     """
-    encoded = _ENCODER.encode(value)
-    if _RARE.search(encoded) is None:
-        return encoded
     try:
-        return _ENCODER.encode(_numbers(value))
-    except RecursionError:
-        return encoded
+        encoded = _ENCODER.encode(value)
+        return encoded if _RARE.search(encoded) is None else _ENCODER.encode(_numbers(value))
+    except (UnicodeEncodeError, RecursionError):  # no lawful event holds such a string or value
+        return _ENCODER.encode(_numbers(clean(value)))
 
 
 def lines(records: Sequence[Any]) -> bytes:
     """One line for each record, ready to be written."""
-    encoded = _ENCODER.encode_lines(records)
+    try:
+        encoded = _ENCODER.encode_lines(records)
+    except UnicodeEncodeError:
+        encoded = _ENCODER.encode_lines([clean(record) for record in records])
     # their last bytes are rare, and one byte is found ten times faster than the text is decoded
     if b"\xa8" not in encoded and b"\xa9" not in encoded and b"\x85" not in encoded:
         return encoded
