@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyte
@@ -13,6 +14,7 @@ from any_event import RUNS, TEXTS, of_kind
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
+from picture import picture
 from recorded import RECORDINGS, converted, name
 
 from runwire import events as ev
@@ -25,8 +27,8 @@ from runwire.seams import dialect
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
-    from pathlib import Path
 
+TESTS = Path(__file__).parent
 OWN = re.compile(r"\x1b\[[0-9;]+m")
 FORBIDDEN = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
 RUNTIME = ev.Runtime(name="runwire", version="1", platform="linux", arch="x86_64")
@@ -809,6 +811,13 @@ def test_recordings_of_real_agents(folder: Path, width: int) -> None:
         assert [line.rstrip() for line in screen.display] == [line.rstrip() for line in [*plain.split("\n"), ""]]
     final = next(event for event in read(data, source="runwire") if isinstance(event, ev.Result))
     assert final.session_id[:8] in plain
+
+
+def test_the_picture_in_the_documents_is_what_is_drawn() -> None:
+    run = (TESTS / "showcase.ndjson").read_bytes()
+    look = convert(run, source="runwire", target="terminal,color=1,width=84").decode()
+    shown = (TESTS.parent / "docs" / "images" / "terminal.svg").read_text(encoding="utf-8")
+    assert picture(look, 84, "runwire run") == shown, "draw it anew, as tests/picture.py says"
 
 
 def test_listing_the_wires_does_not_load_its_parts_and_drawing_loads_no_console() -> None:
