@@ -24,8 +24,10 @@ from runwire.pipeline import Pipeline, started
 from runwire.seams import Context, Exit, Output, Verdict, dialect
 from runwire.testing import breaches, check_dialect
 from runwire.testing.model_server import anthropic as anthropic_server
+from runwire.testing.model_server import openai_chat as chat_server
 from runwire.testing.model_server import openai_responses as responses_server
 from runwire.testing.model_server.answer import Answer as Spoken
+from runwire.testing.model_server.answer import Api
 from runwire.testing.model_server.script import Call as ScriptedCall
 from runwire.testing.model_server.script import Turn, Usage
 
@@ -288,6 +290,10 @@ CHAT: dict[str, tuple[bytes, dict[str, Any]]] = {
     "index 0 and no ids": (
         calls(call(0, '{"x":1}', "f", "")) + calls(call(0, '{"x":2}', "f", "")) + CALLED,
         {"calls": [("call_chatcmpl_1_1", "f", {"x": 1}), ("call_chatcmpl_1_2", "f", {"x": 2})]},
+    ),
+    "neither ids nor indexes": (
+        calls(call(None, "{}", "f")) + calls(call(None, "{}", "g")) + calls(call(None, "", "h")) + CALLED,
+        {"calls": [(f"call_chatcmpl_1_{nth}", name, {}) for nth, name in enumerate("fgh", 1)]},
     ),
     "one call at several indexes (LocalAI)": (
         calls(call(0, "", "f", "a")) + calls(call(1, '{"x":', "f", "a")) + calls(call(1, "1}", None, "a")) + CALLED,
@@ -921,28 +927,34 @@ TURNS = st.builds(
 SIZES = st.sampled_from([1, 2, 5, 33, 1 << 16])
 
 
-def served(api: Any, spoken: Spoken) -> bytes:
-    parts = api.parts(spoken, {"include": ["reasoning.encrypted_content"]})
-    return b"".join(
-        f"event: {part.event}\n".encode() + b"data: " + msgspec.json.encode(part.data) + b"\n\n" for part in parts
-    )
+APIS = {"anthropic": anthropic_server.API, "openai-chat": chat_server.API, "openai-responses": responses_server.API}
 
 
-@given(turn=TURNS, size=SIZES, wire=st.sampled_from(["anthropic", "openai-responses"]))
-def test_what_a_scripted_model_says_is_what_is_read(turn: Turn, size: int, wire: str) -> None:
-    api = {"anthropic": anthropic_server, "openai-responses": responses_server}[wire].API
+def served(api: Api, spoken: Spoken) -> bytes:
+    asked_for = {"include": ["reasoning.encrypted_content"], "stream_options": {"include_usage": True}}
+    lines = []
+    for part in api.parts(spoken, asked_for):
+        name = f"event: {part.event}\n" if part.event else ""
+        data = part.data if isinstance(part.data, str) else msgspec.json.encode(part.data).decode()
+        lines.append(f"{name}data: {data}\n\n")
+    return "".join(lines).encode()
+
+
+@given(turn=TURNS, size=SIZES, wire=st.sampled_from(WIRES), streamed=st.booleans())
+def test_what_a_scripted_model_says_is_what_is_read(turn: Turn, size: int, wire: str, *, streamed: bool) -> None:
+    api = APIS[wire]
     spoken = Spoken.of(turn, number=1, request=1, model="m", prefix=api.call_prefix)
-    data = served(api, spoken)
+    data = served(api, spoken) if streamed else msgspec.json.encode(api.whole(spoken, {}))
     out, answer = read(wire, data, size)
     assert answer.text == spoken.text == "".join(o.text for o in out if isinstance(o, ev.Message))
-    assert "".join(o.delta for o in out if isinstance(o, ev.Thinking)) == spoken.thinking
+    if streamed:
+        assert "".join(o.delta for o in out if isinstance(o, ev.Thinking)) == spoken.thinking
     assert [(c.id, c.name, c.input) for c in answer.calls] == [(c.id, c.name, c.input) for c in spoken.calls]
     usage, told = answer.usage, spoken.usage
     assert usage is not None
     assert (usage.input_tokens, usage.output_tokens) == (told.input_tokens, told.output_tokens)
-    assert usage.cache_read_tokens == told.cache_read_tokens
+    assert (usage.cache_read_tokens or 0) == told.cache_read_tokens
     assert answer.finished
-    assert answer.done
     assert [o.status for o in out if isinstance(o, Verdict)] == ["completed"]
     assert not [o for o in out if isinstance(o, ev.Native | ev.Diagnostic)]
     lawful(wire, data)

@@ -122,7 +122,7 @@ def _is_other(placed: Draft, given: str, name: str, arguments: str) -> bool:
     if not name or not placed.name:
         return False
     if not given:
-        return _is_more(placed, arguments)
+        return _is_more(placed, arguments) or (name != placed.name and placed.is_object)
     return name != placed.name or placed.is_object or (placed.given and not placed.size)
 
 
