@@ -134,11 +134,10 @@ ENDS = [
 @pytest.mark.parametrize("end", ENDS, ids=lambda end: type(end).__name__)
 def test_what_was_held_back_is_shown_before_what_ends_its_message(end: Any) -> None:
     redactor = Redactor([SECRET])
-    assert joined(redactor.feed([text("ends hunter")])) == "ends "
+    assert redactor.feed([text("ends hunter")]) == []
     assert redactor.holding
     made = redactor.feed([end])
-    assert [type(output) for output in made] == [ev.Text, type(end)]
-    assert joined(made) == "hunter"
+    assert made == [text("ends hunter"), end]
     assert not redactor.holding
 
 
@@ -147,15 +146,25 @@ def test_the_end_of_its_call_shows_what_a_tool_wrote_last() -> None:
         ev.ToolProgress(id="t", state="running", output_delta="ends hunter"),
         ev.ToolEnd(id="t", name="T", status="ok"),
     )
-    assert [type(output) for output in made] == [ev.ToolProgress, ev.ToolProgress, ev.ToolEnd]
+    assert [type(output) for output in made] == [ev.ToolProgress, ev.ToolEnd]
 
 
 def test_an_idle_source_shows_what_was_held_back_and_holds_nothing() -> None:
     redactor = Redactor([SECRET])
     redactor.feed([text("ends hunter"), text("and hunt", "n", "sub")])
-    assert joined(redactor.flush()) == "hunterhunt"
+    assert joined(redactor.flush()) == "ends hunterand hunt"
     assert redactor.flush() == []
     assert not redactor.holding
+
+
+@given(whole=LETTERS, values=VALUES, cuts=st.lists(st.integers(0, 30), max_size=10), batch=st.integers(1, 5))
+def test_what_comes_out_does_not_depend_on_the_batches(
+    whole: str, values: list[str], cuts: list[int], batch: int
+) -> None:
+    deltas: list[Output] = [text(piece) for piece in pieces(whole, cuts) if piece]
+    one, other = Redactor(values), Redactor(values)
+    made = [output for at in range(0, len(deltas), batch) for output in one.feed(deltas[at : at + batch])]
+    assert [*made, *one.flush()] == [*other.feed(deltas), *other.flush()]
 
 
 def test_a_held_tail_keeps_its_time_and_its_owner() -> None:
@@ -274,8 +283,6 @@ def test_every_kind_that_can_hold_a_secret_is_tried() -> None:
     [
         json.dumps(S),
         json.dumps(S).replace("/", "\\/"),
-        json.dumps(S).replace("h", "\\u0068"),
-        json.dumps(S).replace("h", "\\u0068").replace("/", "\\u002F"),
         json.dumps(f"\u00e9 {S} \n \ud800"),
     ],
 )
@@ -284,6 +291,15 @@ def test_it_is_masked_in_a_payload_that_is_still_encoded(encoded: str) -> None:
     shown = bytes(made.output).decode() if isinstance(made.output, Raw) else made.output
     assert SECRET not in shown
     assert MASK in shown
+
+
+def test_signs_that_some_writers_escape_are_looked_for_behind_their_escapes() -> None:
+    secret = "pass=word&more<than>that"
+    encoded = json.dumps(f"x {secret} y").replace("=", "\\u003d").replace("&", "\\u0026").replace("<", "\\u003c")
+    end = ev.ToolEnd(id="t", name="T", status="ok", output=Raw(encoded.encode()))  # type: ignore[arg-type]
+    (made,) = Redactor([secret]).feed([end])
+    assert isinstance(made, ev.ToolEnd)
+    assert made.output == f"x {MASK} y"
 
 
 def test_a_clean_payload_stays_encoded() -> None:
