@@ -1,7 +1,9 @@
 """What the documents show is what happens: their Python is run, their commands are run and the output is compared.
 
-In README.md and docs/**/*.md, in the order of the file and in one temporary folder a file:
+In README.md and docs/**/*.md, in the order of the file and in one temporary folder a file, which is a copy of
+examples/sample-project:
 
+- a block of any language that begins with `# file: PATH` is written there.
 - a ```python block is a doctest if it has `>>>` in it, else a script. All blocks of a file share their names.
 - a ```console block holds lines `$ command` (a line `> ...` goes on with the command) and the output, stdout and stderr
   together. `...` in a line stands for anything in that line, alone on a line for any number of lines.
@@ -13,6 +15,7 @@ from __future__ import annotations
 import doctest
 import os
 import re
+import shutil
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,6 +26,7 @@ ROOT = Path(__file__).resolve().parent.parent
 DOCUMENTS = sorted(path for path in [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")] if path.exists())
 
 FENCE = re.compile(r"^(?P<indent> *)(?P<ticks>`{3,})(?P<language>[\w+-]*)[^`]*$")
+FILE = re.compile(r"# file: (\S+)\n")
 SKIP = re.compile(r"^\s*<!-- not executed: \S.*-->\s*$")
 ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 
@@ -58,8 +62,9 @@ def blocks(text: str) -> list[Block]:
             number += 1
         content = [line.removeprefix(opening["indent"]) for line in lines[first:number]]
         number += 1
-        if opening["language"] in {"python", "console"} and not skipped:
-            found.append(Block(opening["language"], first + 1, "\n".join(content) + "\n"))
+        block = Block(opening["language"], first + 1, "\n".join(content) + "\n")
+        if (block.language in {"python", "console"} or FILE.match(block.text)) and not skipped:
+            found.append(block)
     return found
 
 
@@ -128,7 +133,10 @@ def run_document(path: Path, folder: Path, env: dict[str, str]) -> int:
     names: dict[str, object] = {"__name__": "__main__"}
     found = blocks(path.read_text(encoding="utf-8"))
     for block in found:
-        if block.language == "python":
+        if place := FILE.match(block.text):
+            (folder / place[1]).parent.mkdir(parents=True, exist_ok=True)
+            (folder / place[1]).write_text(block.text[place.end() :], encoding="utf-8")
+        elif block.language == "python":
             run_python(path, block, names)
         else:
             run_console(path, block, folder, env)
@@ -137,9 +145,9 @@ def run_document(path: Path, folder: Path, env: dict[str, str]) -> int:
 
 @pytest.fixture
 def folder(tmp_path: Path, clean_env: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty folder, which Python blocks are in too, with the environment of the commands."""
+    """A copy of the sample project, which Python blocks are in too, with the environment of the commands."""
     place = tmp_path / "document"
-    place.mkdir()
+    shutil.copytree(ROOT / "examples" / "sample-project", place)
     monkeypatch.chdir(place)
     for name in set(os.environ) - {"PYTEST_CURRENT_TEST"}:
         monkeypatch.delenv(name)
@@ -174,6 +182,17 @@ $ echo lost >&2; echo "1.5 ..."
 lost
 1.5 ...
 ```
+```toml
+# file: folder/made.toml
+key = 1
+```
+```console
+$ cat folder/made.toml; ls
+key = 1
+...
+calc.py
+...
+```
 <!-- not executed: there is no such command -->
 ```console
 $ no-such-command
@@ -191,7 +210,7 @@ not looked at
 def test_a_true_document_passes(tmp_path: Path, folder: Path, clean_env: dict[str, str]) -> None:
     path = tmp_path / "true.md"
     path.write_text(TRUE, encoding="utf-8")
-    assert run_document(path, folder, clean_env) == 3
+    assert run_document(path, folder, clean_env) == 5
 
 
 @pytest.mark.parametrize(

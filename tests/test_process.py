@@ -230,6 +230,26 @@ def test_what_left_the_group_ends_though_the_leader_has_gone() -> None:
     assert asyncio.run(whole())
 
 
+def test_a_daemon_that_drops_the_mark_outlives_the_run() -> None:
+    """What `env -u RUNWIRE_CHILD setsid --fork server` does: the one way to stay, and it must be meant."""
+    daemon = (
+        "import os, subprocess, sys\n"
+        "code = 'import os, time; print(os.getpid(), flush=True); os.close(1); time.sleep(600)'\n"
+        "env = {name: value for name, value in os.environ.items() if name != 'RUNWIRE_CHILD'}\n"
+        "subprocess.Popen([sys.executable, '-S', '-c', code], env=env, start_new_session=True)\n"
+    )
+
+    async def whole() -> None:
+        child = spawn(python(daemon), "/")
+        number = int(await line(child))
+        await child.exited(asyncio.get_running_loop())
+        await child.stop(grace=0.1)
+        assert lives(number)
+        os.kill(number, signal.SIGKILL)
+
+    asyncio.run(whole())
+
+
 def test_a_child_may_go_by_itself_before_it_is_told_to() -> None:
     async def whole() -> int | None:
         child = spawn(python("import sys; sys.stdin.read(); raise SystemExit(3)", stdin=b""), "/")
