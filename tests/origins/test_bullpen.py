@@ -240,7 +240,7 @@ def test_what_counts_is_the_size_before_line_ends_are_escaped() -> None:
 
 def test_the_cap_is_an_option_and_0_is_none() -> None:
     assert lines([start({}), end("x" * (CAP + 1))], cap="0")[1]["output_truncated"] is False
-    for options in ({"cap": "many"}, {"limit": "1"}):
+    for options in ({"cap": "many"}, {"cap": "-1"}, {"cap": ""}, {"limit": "1"}):
         with pytest.raises(BadOption):
             encode([], **options)
 

@@ -63,10 +63,10 @@ class BullpenEncoder:
         unknown = set(options) - {"cap"}
         if unknown:
             raise BadOption(f"bullpen has no option {min(unknown)!r}; it has: cap=BYTES")
-        try:
-            self._cap = int(options.get("cap", CAP))
-        except ValueError:
-            raise BadOption(f"cap={options['cap']!r} is no number of bytes") from None
+        cap = options.get("cap", str(CAP))
+        if not cap.isdecimal():
+            raise BadOption(f"cap={cap!r} is no number of bytes")
+        self._cap = int(cap)
         self._begin()
 
     def encode(self, events: Sequence[Event], /) -> bytes:
