@@ -286,7 +286,7 @@ def sniff(head: bytes) -> int:
         return 90
     if _CHOICES.search(head):
         return 70
-    return 20 if _BODY.search(head) or head.startswith(b": OPENROUTER") else 0
+    return 10 if _BODY.search(head) or head.startswith(b": OPENROUTER") else 0
 
 
 DIALECT = Dialect(
