@@ -42,7 +42,7 @@ def test_a_plain_answer(stage):
 
 
 def test_thinking_then_a_tool_then_the_answer(stage):
-    call = CODEX.bash("echo out; echo err >&2")
+    call = CODEX.bash("exec 2>&1; echo out; echo err >&2")
     script = [Turn(thinking="A shell will do.", text="I look.", tools=[call]), Turn(text="There it is.")]
     run = completed(stage(script).run(), turns=2)
     assert run.thoughts == "A shell will do."
@@ -50,7 +50,7 @@ def test_thinking_then_a_tool_then_the_answer(stage):
     assert run.result["text"] == "There it is."
     (start,), (end,) = run.of("tool_start"), run.of("tool_end")
     assert (start["id"], start["name"], start["tool_kind"]) == (end["id"], "command_execution", "execute")
-    assert start["input"] == {"command": "/bin/bash -lc 'echo out; echo err >&2'"}
+    assert start["input"] == {"command": "/bin/bash -lc 'exec 2>&1; echo out; echo err >&2'"}
     assert (end["status"], end["exit_code"], end["output"]) == ("ok", 0, "out\nerr\n")
     assert [turn["tool_calls"] for turn in run.of("turn_done")] == [1, 0]
     assert figures(run.result["usage"]) == tokens(1, 2, thought=[1])

@@ -78,7 +78,9 @@ def test_a_signal_while_a_tool_is_at_work(waiting, agent, number, status):
         running.signal(number)
         outcome = cancelled(running.finish(), status)
     assert here.left(pid) == []
-    assert [end["status"] for end in outcome.of("tool_end")] == ["interrupted"]
+    (end,) = outcome.of("tool_end")
+    # now and then Codex finds the time to tell that its command, which heard the signal too, has failed
+    assert (end["status"], end.get("exit_code")) in {("interrupted", None), ("error", 128 + signal.SIGINT)}
     assert outcome.messages == ["I wait."]
     assert len(here.server.requests) == 1
 
@@ -174,7 +176,7 @@ def test_a_reader_who_leaves_ends_the_run_quietly(stage, agent):
         running.until("input")
         running.until("session")
         running.stdout.close()
-        assert running.popen.wait(PATIENCE) == 130
+        assert running.popen.wait(PATIENCE) == 0
         assert here.left(pid) == []
         assert running.stderr == ""
 
@@ -185,7 +187,6 @@ def test_a_reader_who_leaves_ends_the_run_quietly(stage, agent):
 def test_a_run_that_takes_too_long(stage, agent):
     here = stage([STALLED])
     outcome = failed(here.run("--timeout", "2"), "timeout", 3, synthetic=True)
-    assert outcome.result["duration_ms"] >= 2000
     assert outcome.result["message"] == "the run took longer than 2 s"
 
 
