@@ -59,6 +59,7 @@ def _model_options(found: Parser) -> None:
     add("--approve", choices=_LADDER, default="ask", help="what it may do (default: ask; unattended that denies)")
     add("--allow", action="append", default=[], metavar="RULE", help='native: TOOL or "TOOL:GLOB", as in "bash:git *"')
     add("--deny", action="append", default=[], metavar="RULE", help="native: the same, refused; stands above --allow")
+    add("--mcp", metavar="FILE", help="native: tools of the MCP servers of this file (the format of .mcp.json)")
     add("--sandbox", nargs="?", const="on", choices=["on", "strict"], help="native: shell commands in bubblewrap")
 
 
@@ -142,6 +143,10 @@ def _native(args: argparse.Namespace) -> dict[str, Any]:
         from runwire.agent.approvals import rule
 
         options["rules"] = [*(rule("deny", text) for text in args.deny), *(rule("allow", text) for text in args.allow)]
+    if args.mcp is not None:
+        from runwire.agent.mcp import configuration
+
+        options["mcp"] = configuration(args.mcp)
     for name in ("sandbox", "fallback_model", "max_tokens"):
         if getattr(args, name) is not None:
             options[name] = getattr(args, name)

@@ -1,0 +1,232 @@
+"""The parts of the native agent by themselves: jobs, limits, the cache watch, costs, prompts, models, schemas, the sandbox."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from native.stage import play
+from runwire import events as ev
+from runwire.agent.cache import CacheWatch
+from runwire.agent.costs import estimate
+from runwire.agent.jobs import Full, Jobs
+from runwire.agent.models import endpoint
+from runwire.agent.prompt import system_prompt
+from runwire.errors import NotReady, UnknownName, UsageError
+from runwire.testing.model_server import Call, Turn
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+SHELL = ["/bin/bash", "-c"]
+ENV = {"PATH": os.environ["PATH"]}
+
+
+def with_jobs(work: Callable[[Jobs], Any], **settings: Any) -> Any:
+    """Run something with jobs that end with it."""
+
+    async def whole() -> Any:
+        jobs = Jobs(**settings)
+        try:
+            return await work(jobs)
+        finally:
+            await jobs.close()
+
+    return asyncio.run(whole())
+
+
+async def ended(jobs: Jobs, job: Any) -> None:
+    """Wait for the end of a job."""
+    assert job.reader is not None
+    await job.reader
+
+
+def test_a_poll_gives_each_text_once(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "gate")
+
+    async def work(jobs: Jobs) -> list[tuple[str, bool]]:
+        job = jobs.start("x", [*SHELL, "echo one; cat gate; printf zw"], ENV, tmp_path)
+        polls = []
+        while not polls:
+            text, truncated = jobs.poll(job)
+            if text:
+                polls.append((text, truncated))
+            await asyncio.sleep(0)
+        await asyncio.to_thread((tmp_path / "gate").write_text, "two\n")
+        await ended(jobs, job)
+        polls += [jobs.poll(job), jobs.poll(job)]
+        assert job.state == "exited"
+        return polls
+
+    assert with_jobs(work) == [("one\n", False), ("two\nzw", False), ("", False)]
+
+
+def test_the_cap_latches_and_never_cuts_a_character(tmp_path: Path) -> None:
+    async def work(jobs: Jobs) -> Any:
+        job = jobs.start("x", [*SHELL, "printf 'ääää'; printf 'more'"], ENV, tmp_path)
+        await ended(jobs, job)
+        return jobs.poll(job), jobs.poll(job), job.code
+
+    assert with_jobs(work, kept=5) == (("ää", True), ("", True), 0)
+
+
+def test_the_number_of_jobs_fails_closed(tmp_path: Path) -> None:
+    async def work(jobs: Jobs) -> None:
+        jobs.start("x", [*SHELL, "sleep 300"], ENV, tmp_path)
+        with pytest.raises(Full, match="kill one first"):
+            jobs.start("y", [*SHELL, "true"], ENV, tmp_path)
+
+    with_jobs(work, count=1)
+
+
+def test_a_killed_job_takes_its_children_along(tmp_path: Path) -> None:
+    async def work(jobs: Jobs) -> tuple[int, str]:
+        job = jobs.start("x", [*SHELL, "sleep 300 & wait"], ENV, tmp_path)
+        await jobs.kill(job)
+        return job.child.pid, job.state
+
+    pid, state = with_jobs(work)
+    assert state == "killed"
+    assert not Path(f"/proc/{pid}").exists()
+
+
+# --- figures ------------------------------------------------------------------------------------------------------
+
+
+def usage(read: int, written: int = 0) -> ev.Tokens:
+    """Cache figures of one request."""
+    return ev.Tokens(input_tokens=10, cache_read_tokens=read, cache_write_tokens=written)
+
+
+def test_the_cache_watch_and_its_gates() -> None:
+    watch = CacheWatch()
+    assert watch.after(usage(0, 5000), 1) is None  # it establishes
+    assert watch.after(usage(5000), 1) is None  # a hit
+    warning = watch.after(usage(0, 5000), 1)
+    assert warning is not None
+    assert (warning.expected_tokens, warning.read_tokens) == (5000, 0)
+    assert not warning.message.endswith("\n")
+    assert watch.after(usage(0, 5000), 2) is None  # the tools changed
+    assert CacheWatch(on=False).after(usage(0), 1) is None
+    small = CacheWatch()
+    small.after(usage(0, 100), 1)
+    assert small.after(usage(0), 1) is None  # nobody caches so little
+
+
+def test_costs_are_estimated_for_known_models_only() -> None:
+    tokens = ev.Tokens(input_tokens=100_000, output_tokens=1000)
+    assert estimate("anthropic", "claude-sonnet-4-5", tokens) == pytest.approx(0.315)
+    assert estimate("anthropic", "no-such-model", tokens) is None
+    assert estimate("ollama", "qwen3", tokens) is None
+
+
+def test_an_estimated_cost_is_marked(tmp_path: Path) -> None:
+    played = play([Turn(text="Hi.")], tmp_path, model="anthropic/claude-sonnet-4-5")
+    told = played.of(ev.Usage)[0]
+    assert told.cost_source == "estimated"
+    assert played.result.cost_usd == pytest.approx(told.cost_usd)
+
+
+# --- prompts and models -------------------------------------------------------------------------------------------
+
+
+def test_the_project_speaks_and_offers_skills(tmp_path: Path) -> None:
+    (tmp_path / "AGENTS.md").write_text("Use tabs.")
+    skill = tmp_path / ".agents" / "skills" / "deploy"
+    skill.mkdir(parents=True)
+    (skill / "SKILL.md").write_text("---\nname: deploy\ndescription: How to deploy.\n---\nDo it.\n")
+    prompt = system_prompt(tmp_path)
+    assert "The project says (AGENTS.md):\nUse tabs." in prompt
+    assert "- .agents/skills/deploy/SKILL.md: deploy. How to deploy." in prompt
+
+
+@pytest.mark.parametrize(
+    ("env", "name"),
+    [
+        ({"ANTHROPIC_API_KEY": "k", "OPENAI_API_KEY": "k"}, "anthropic/claude-sonnet-4-5"),
+        ({"OPENAI_API_KEY": "k"}, "openai/gpt-5.5"),
+        ({"OPENROUTER_API_KEY": "k"}, "openrouter/openrouter/auto"),
+    ],
+)
+def test_the_first_key_chooses(env: dict[str, str], name: str) -> None:
+    assert endpoint(None, env).name == name
+
+
+def test_models_that_cannot_be() -> None:
+    with pytest.raises(UnknownName, match="did you mean 'anthropic'"):
+        endpoint("antropic/x", {})
+    with pytest.raises(UsageError, match="PROVIDER/NAME"):
+        endpoint("claude", {})
+    with pytest.raises(NotReady, match="export ANTHROPIC_API_KEY"):
+        endpoint("anthropic/x", {})
+    assert endpoint("ollama/q", {"OLLAMA_HOST": "box:1"}).base_url == "http://box:1/v1"
+
+
+# --- structured output --------------------------------------------------------------------------------------------
+
+SCHEMA = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
+
+
+@pytest.fixture
+def schema(tmp_path: Path) -> Path:
+    """A schema file."""
+    file = tmp_path / "schema.json"
+    file.write_text(json.dumps(SCHEMA))
+    return file
+
+
+@pytest.mark.parametrize(
+    "turns",
+    [
+        [Turn(tools=[Call("final_answer", {"n": 3})])],
+        [Turn(text='{"n": 3}')],
+        [
+            Turn(text="three"),
+            Turn(tools=[Call("final_answer", {"n": "x"})]),
+            Turn(tools=[Call("final_answer", {"n": 3})]),
+        ],
+    ],
+)
+def test_an_answer_that_fits(tmp_path: Path, schema: Path, turns: list[Turn]) -> None:
+    played = play(turns, tmp_path, output_schema=schema)
+    assert [event.value for event in played.of(ev.StructuredOutput)] == [{"n": 3}]
+    assert played.result.status == "completed"
+
+
+def test_an_answer_that_never_fits(tmp_path: Path, schema: Path) -> None:
+    played = play([Turn(text="no")] * 5, tmp_path, output_schema=schema)
+    assert (played.result.status, played.result.code) == ("failed", "invalid_request")
+    assert played.of(ev.StructuredOutput) == []
+
+
+# --- the sandbox --------------------------------------------------------------------------------------------------
+
+
+def test_a_sandbox_is_kept_or_refused(tmp_path: Path) -> None:
+    """Where bubblewrap works, a command cannot write outside; where it does not, the run is refused. Never neither."""
+    from runwire.agent.sandbox import wrapper
+
+    inside, outside = tmp_path / "project", tmp_path / "outside"
+    inside.mkdir()
+    turns = [Turn(tools=[Call("bash", {"command": f"touch in; touch {outside}"})]), Turn(text="ok")]
+    try:
+        wrapper("on", inside)
+    except NotReady as error:
+        assert "bubblewrap" in str(error)
+        return
+    played = play(turns, inside, options={"sandbox": "on"})
+    assert (inside / "in").exists()
+    assert not outside.exists()
+    assert played.end("bash").status == "error"
+
+
+def test_an_unknown_sandbox_is_refused(tmp_path: Path) -> None:
+    from runwire.agent.sandbox import wrapper
+
+    with pytest.raises(UsageError, match="on and strict"):
+        wrapper("loose", tmp_path)
