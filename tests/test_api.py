@@ -139,6 +139,14 @@ def test_settings_reach_the_agent_in_its_own_words(tmp_path: Path) -> None:
         assert " ".join(words) in " ".join(argv)
 
 
+@pytest.mark.parametrize("harness", ["claude", "codex"])
+def test_a_prompt_may_hold_what_no_argument_can(tmp_path: Path, harness: str) -> None:
+    """A NUL ends an argument, so such a prompt has to go another way."""
+    body = 'note("got", sys.stdin.buffer.read().hex())'
+    runwire.run_sync("a\0b \ud800", harness=harness, command=agent(tmp_path, body))
+    assert bytes.fromhex((tmp_path / "got").read_text()).decode() == "a\0b \ufffd"
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
