@@ -3,11 +3,13 @@
 
 SHELL = /bin/sh
 .DEFAULT_GOAL = help
-.PHONY: help setup agents run lint format check test bench pins clean
+.PHONY: help setup agents run lint format check test bench tasks bench-tasks pins clean
 
 # PYTHON: an interpreter of 3.11 or later; found by itself when empty. JOBS: processes that run tests.
 PYTHON =
 JOBS = 2
+# MODEL: what the small coding tasks are given to; the scripted model plays their solutions.
+MODEL = scripted
 BIN = .venv/bin
 UV = $(BIN)/uv --quiet
 READY = .venv/.stamp
@@ -72,11 +74,11 @@ $(AGENTS_READY): agents/package.json
 	@$(AGENTS)/.bin/codex --version
 	@touch $@
 
-run: $(READY) ## show a scripted agent at work; needs no key and no network
+run: $(READY) ## show our own agent at work on a scripted model; needs no key and no network
 	@folder=$$(mktemp -d) && trap 'rm -rf "$$folder"' EXIT && trap 'exit 130' INT TERM && \
 	cp -R examples/sample-project/. "$$folder" && cd "$$folder" && \
-	"$(CURDIR)/$(BIN)/runwire" run "fix the failing test" --harness scripted --json && \
-	echo 'This agent was scripted. A real one in a project of yours: runwire run "..." --harness claude (or codex)' >&2
+	"$(CURDIR)/$(BIN)/runwire" run "fix the failing test" --model scripted/fix-add --approve full --json && \
+	echo 'The model was scripted, the tools were real. With a real one: --model anthropic/claude-sonnet-4-5 (or --harness claude)' >&2
 
 lint: $(READY)
 	$(BIN)/ruff check
@@ -100,6 +102,11 @@ test: lint $(AGENTS_READY) $(LOCAL_READY) ## the gate and every test there is, a
 
 bench: $(BENCH_READY) ## measure against the floor and the peers
 	.venv-bench/bin/python bench/run.py
+
+tasks: $(READY) ## ten small coding tasks on a model: make bench-tasks MODEL=anthropic/claude-sonnet-4-5
+	$(BIN)/python bench/tasks.py --model "$(MODEL)"
+
+bench-tasks: tasks
 
 $(BENCH_READY): $(READY) constraints/bench.txt
 	@$(UV) venv --quiet --allow-existing --python $(BIN)/python .venv-bench

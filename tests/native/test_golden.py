@@ -8,8 +8,8 @@ import subprocess
 from typing import TYPE_CHECKING
 
 import pytest
-
 from native.stage import environment
+
 from runwire.testing.model_server import Call, ModelServer, Script, Turn, Usage
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-
 from native.stage import play
+
 from runwire import events as ev
 from runwire.agent.mcp import configuration
 from runwire.errors import UsageError

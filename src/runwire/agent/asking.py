@@ -195,13 +195,17 @@ class Stream:
     async def _give(self, outputs: list[Output]) -> None:
         shown: list[Output] = []
         for output in outputs:
-            if isinstance(output, ev.ToolStart):
+            if isinstance(output, ev.ToolStart) and self._is_ours(output.id):
                 self._starts[output.id] = output
             elif not isinstance(output, Verdict | ev.Session):
                 self._note(output)
                 shown.append(self._priced(output) if isinstance(output, ev.Usage) else output)
         if shown:
             await self._emit(shown)
+
+    def _is_ours(self, call_id: str) -> bool:
+        """A call for us to run; the provider's own tools are run by the provider, and shown as they come."""
+        return any(call.id == call_id for call in self.answer.calls)
 
     def _note(self, output: Output) -> None:
         """Count the blocks that were shown, for a discard of each."""

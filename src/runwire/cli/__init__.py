@@ -22,13 +22,24 @@ COMMANDS = {
 
 def main(argv: list[str] | None = None) -> int:
     """The entry point of the `runwire` command."""
+    status = _guarded(sys.argv[1:] if argv is None else argv)
+    if argv is None and "pyreqwest" in sys.modules:
+        import os
+
+        sys.stderr.flush()
+        os._exit(status)  # its native threads may outlive the interpreter, which then aborts
+    return status
+
+
+def _guarded(argv: list[str]) -> int:
+    """Run a command; what goes wrong on purpose is one line and a status."""
     from runwire.cli.writing import Unwritable, flush, is_full, open_standard, say
     from runwire.errors import RunwireError
 
     open_standard()
     try:
         try:
-            return _command(sys.argv[1:] if argv is None else argv)
+            return _command(argv)
         finally:
             flush()
     except RunwireError as error:

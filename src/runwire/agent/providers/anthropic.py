@@ -67,7 +67,7 @@ def _content(item: User | Assistant | Result) -> list[dict[str, Any]]:
         parts: list[dict[str, Any]] = [{"type": "text", "text": item.output or "(no output)"}]
         parts += [_image(media) for media in item.media if media.data]
         return [{"type": "tool_result", "tool_use_id": item.call.id, "content": parts, "is_error": item.is_error}]
-    return item.answer.blocks if item.api == "anthropic" and item.answer.blocks else _rebuilt(item.answer)
+    return [*item.answer.blocks] if item.api == "anthropic" and item.answer.blocks else _rebuilt(item.answer)
 
 
 def _rebuilt(answer: Answer) -> list[dict[str, Any]]:
