@@ -93,10 +93,9 @@ def table(rows: list[Row], model: str) -> str:
         used = row.result.usage or ev.Tokens()
         cost = f"${row.result.cost_usd:.4f}" if row.result.cost_usd else "-"
         tokens = f"{used.input_tokens or 0} / {used.output_tokens or 0}"
-        lines.append(
-            f"| {row.name} | {'pass' if row.done else 'FAIL'} | {row.result.status} | {row.result.turns} | {tokens} | {cost}"
-            f" | {row.seconds:.1f} |"
-        )
+        check = "pass" if row.done else "FAIL"
+        cells = [row.name, check, row.result.status, row.result.turns, tokens, cost, f"{row.seconds:.1f}"]
+        lines.append(f"| {' | '.join(map(str, cells))} |")
     passed = sum(row.done for row in rows)
     return "\n".join([*lines, "", f"{passed} of {len(rows)} tasks pass", ""])
 
