@@ -16,6 +16,7 @@ from processes import children, descriptors, has_ended, watch
 import runwire
 from runwire import events as ev
 from runwire import process, pump
+from runwire.errors import UsageError
 from runwire.pump import Plan, Run, clock, delivery, outlets
 from runwire.pump import child as child_module
 from runwire.pump.delivery import BATCHES
@@ -429,6 +430,16 @@ def test_a_cancel_ends_the_agent_and_the_stream_is_lawful(tmp_path: Path, deaf: 
     assert (last.status, last.message, last.code, last.synthetic) == ("cancelled", "enough", None, True)
     assert [event.status for event in only(ev.ToolEnd, found)] == ["interrupted"]
     assert children() == set()
+
+
+def test_a_run_is_entered_once() -> None:
+    async def whole() -> None:
+        run, _ = staged(two_texts)
+        await taken(run)
+        with pytest.raises(UsageError, match="entered once"):
+            await taken(run)
+
+    asyncio.run(whole())
 
 
 def test_a_cancel_before_the_first_event_is_heard(tmp_path: Path) -> None:
@@ -930,6 +941,44 @@ def test_a_full_disk_costs_the_sink_alone(tmp_path: Path) -> None:
     found = events_of(command, sinks=["file:/dev/full"])
     assert remarks(found) == ["the sink file:/dev/full was cut off: OSError: [Errno 28] No space left on device"]
     assert result_of(found).status == "completed"
+
+
+def test_a_fifo_that_nobody_empties_does_not_hold_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(outlets, "FAREWELL", 0.1)
+    os.mkfifo(tmp_path / "fifo")
+    reader = os.open(tmp_path / "fifo", os.O_RDONLY | os.O_NONBLOCK)
+    command = agent(tmp_path, 'init()\nfor n in range(200): say(f"m{n}", "x" * 2000)\nresult("x")')
+
+    async def whole() -> Run:
+        async with runwire.run("go", harness="claude", command=command, sinks=[f"file:{tmp_path}/fifo"]) as run:
+            await run.wait()
+        return run
+
+    run = asyncio.run(whole())
+    assert run.result is not None
+    assert run.result.status == "completed"
+    assert [line.partition(": it ")[2] for line in run.remarks] == ["did not take the end within 0.1 s"]
+    os.close(reader)
+
+
+def test_a_fifo_gets_all_of_it_when_somebody_reads(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "fifo")
+    reader = os.open(tmp_path / "fifo", os.O_RDONLY | os.O_NONBLOCK)
+    os.set_blocking(reader, True)
+    command = agent(tmp_path, 'init()\nfor n in range(200): say(f"m{n}", "x" * 2000)\nresult("x")')
+
+    def read() -> bytes:
+        with os.fdopen(reader, "rb") as file:
+            return file.read()
+
+    async def whole() -> tuple[int, bytes]:
+        run = runwire.run("go", harness="claude", command=command, sinks=[f"file:{tmp_path}/fifo"])
+        reading = asyncio.create_task(asyncio.to_thread(read))
+        found = await taken(run)
+        return len(found), await reading
+
+    count, data = asyncio.run(whole())
+    assert len(data.splitlines()) == count
 
 
 # --- the redactor's tail ---------------------------------------------------------------------------------------------

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 from msgspec.structs import replace
 
 from runwire import events as ev
-from runwire.errors import NotReady
+from runwire.errors import NotReady, UsageError
 from runwire.framing import clean
 from runwire.pipeline import Lawful, Reading, contract_of, started
 from runwire.process import Child, spawn
@@ -96,6 +96,8 @@ class Run:
     # --- the caller's side ----------------------------------------------------------------------------------------
 
     async def __aenter__(self) -> Self:
+        if hasattr(self, "_task"):
+            raise UsageError("a run is entered once; make another with the same call")
         self._loop = asyncio.get_running_loop()
         plan = self.plan
         self._clock = Clock(self._loop.time(), timeout=plan.timeout, idle_timeout=plan.idle_timeout, settle=plan.settle)

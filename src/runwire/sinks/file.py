@@ -1,6 +1,7 @@
 """A file in any wire: `file:PATH` (runwire's own) or `file:PATH:WIRE`.
 
-Each batch is one write, flushed as it happens.
+Each batch is one write, flushed as it happens. The path may be a FIFO or a device: one that takes nothing for a while
+is waited for without holding up anybody else.
 """
 
 from __future__ import annotations
@@ -26,20 +27,37 @@ class FileSink:
             self._descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o644)
         except OSError as error:
             raise UsageError(f"cannot write {path}: {error.strerror}") from None
+        os.set_blocking(self._descriptor, False)
 
     async def write(self, events: Sequence[Event], /) -> None:
         """Write these."""
-        self._write(self._encoder.encode(events))
+        await self._write(self._encoder.encode(events))
 
     async def close(self) -> None:
         """Write what the wire needs at its end, and close."""
-        self._write(self._encoder.close())
-        os.close(self._descriptor)
+        try:
+            await self._write(self._encoder.close())
+        finally:
+            os.close(self._descriptor)
 
-    def _write(self, data: bytes) -> None:
+    async def _write(self, data: bytes) -> None:
         view = memoryview(data)
         while view:
-            view = view[os.write(self._descriptor, view) :]
+            try:
+                view = view[os.write(self._descriptor, view) :]
+            except BlockingIOError:
+                await self._room()
+
+    async def _room(self) -> None:
+        """Wait until the reader of a FIFO has taken something."""
+        import asyncio
+
+        loop, room = asyncio.get_running_loop(), asyncio.Event()
+        loop.add_writer(self._descriptor, room.set)
+        try:
+            await room.wait()
+        finally:
+            loop.remove_writer(self._descriptor)
 
 
 def open_file(argument: str) -> FileSink:
