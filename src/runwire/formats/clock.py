@@ -30,3 +30,19 @@ def milliseconds(value: object) -> int:
     except ValueError:
         return 0
     return max(0, round((at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp() * 1000))
+
+
+def iso8601(at: int) -> str:
+    """Milliseconds since the epoch as ISO 8601; the last time there is for what is beyond it.
+
+    >>> iso8601(1767225600250)
+    '2026-01-01T00:00:00.250Z'
+    """
+    from datetime import UTC, datetime
+
+    told = datetime.fromtimestamp(min(at, _LAST) / 1000, UTC).isoformat(timespec="milliseconds")
+    return told.removesuffix("+00:00") + "Z"
+
+
+_LAST = 253_402_300_799_000
+"""The last second of the year 9999."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 
 from runwire.dialects.claude.decoder import ClaudeDecoder
+from runwire.dialects.claude.encoder import OMITS, ClaudeEncoder
 from runwire.seams import Dialect
 
 _TYPES = re.compile(
@@ -27,6 +28,8 @@ def sniff(head: bytes) -> int:
 DIALECT = Dialect(
     name="claude",
     decoder=ClaudeDecoder,
+    encoder=ClaudeEncoder,
+    omits=OMITS,
     sniff=sniff,
     variants=("json",),
     about="Claude Code, `--output-format stream-json`; claude-json reads `--output-format json`",

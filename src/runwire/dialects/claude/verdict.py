@@ -3,7 +3,8 @@
 Facts: `subtype` says `success` for API errors too, only `is_error` tells; `usage` is this turn's and the main agent's,
 `total_cost_usd` and `modelUsage` are totals with sub-agents and compaction, of the process and, in a resumed session,
 of all before it; `model_usage_since_last_result` (2.1.332) is the share of this prompt; after an interrupt `usage` is
-all zero and `result` may be missing; a second, empty result can follow a good one; one process can give many results.
+all zero and `result` may be missing; a second, empty result can follow a good one; one process can give many results;
+`api_error` names what broke where the word says only `server_error`.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from runwire.formats.jsonl import integer, mapping, sequence, string
 from runwire.seams import Verdict
 
 _LIMITS = {"error_max_turns": "max_turns", "error_max_budget_usd": "budget"}
+_API_ERRORS: dict[str, str] = {"connection_failed": "network", "stream_idle_timeout": "timeout"}
 _MODEL_USAGE = {
     "inputTokens": "input_tokens",
     "outputTokens": "output_tokens",
@@ -90,7 +92,10 @@ class Verdicts:
         status = integer(value.get("api_error_status")) or integer(record.get("api_error_status"))
         if reason == "prompt_too_long":
             return "failed", "context_overflow", message
-        return "failed", code_of(message, status=status, word=word) or "provider", message
+        code: str = code_of(message, status=status, word=word) or "provider"
+        if code == "provider":
+            code = _API_ERRORS.get(string(value.get("api_error")), code)
+        return "failed", code, message
 
     def _usage(self, value: dict[str, Any]) -> Counts | None:
         models, cost = self._share(value)
