@@ -133,13 +133,11 @@ def _start(call: Call, start: ev.ToolStart | None, tool: Tool | None) -> ev.Tool
     )  # fmt: skip
     if tool is None:
         return start
-    arguments = call.input or {}
     try:
-        title, paths = tool.title(arguments) or tool.name, tool.paths(arguments)
+        paths = tool.paths(call.input or {})
     except (KeyError, TypeError, AttributeError):
-        title, paths = tool.name, []
-    places = [ev.Location(path=path) for path in paths] or None
-    return replace(start, title=title, tool_kind=tool.kind, locations=places)
+        paths = []
+    return replace(start, tool_kind=tool.kind, locations=[ev.Location(path=path) for path in paths] or None)
 
 
 def _end(call: Call, outcome: Outcome, status: ev.ToolStatus, duration: int) -> Event:

@@ -98,8 +98,8 @@ class Bench:
 class Tool:
     """One tool.
 
-    `parallel`: it may run beside other calls of the same answer. `title` makes a line for people of the arguments,
-    `paths` names the files that a call touches, for the approvals.
+    `parallel`: it may run beside other calls of the same answer. `title` makes of the arguments what a user is asked
+    to allow, `paths` names the files that a call touches, for the approvals.
     """
 
     name: str
