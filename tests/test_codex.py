@@ -295,6 +295,8 @@ def test_a_round_trip_ends_where_results_are_followed_by_new_output() -> None:
         ([item("agent_message", text="Hi")], Exit(0), "failed", "protocol"),
         ([{"type": "turn.started"}], Exit(-15), "failed", "killed"),
         ([], Exit(2, "error: unexpected argument"), "failed", "crashed"),
+        ([], Exit(1, "warning: old\nError: no rollout found for thread id 1\n"), "failed", "not_found"),
+        ([], Exit(1, "status 401 once\nbut it went on"), "failed", "crashed"),
     ],
 )
 def test_how_a_run_ended(records: list[Any], end: Exit, status: str, code: str | None) -> None:

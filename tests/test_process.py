@@ -211,6 +211,14 @@ def test_children_that_ignore_term_end_though_their_leader_obeyed() -> None:
     assert ended(python(family(TELL + WAIT, DEAF + READY + WAIT)), end) == [True] * 3
 
 
+def test_a_leader_whose_threads_outlive_it_is_ended_and_reaped() -> None:
+    threads = "import ctypes, os, threading, time; threading.Thread(target=time.sleep, args=(600,)).start()\n"
+    leave = "print(os.getpid(), flush=True); ctypes.CDLL(None).pthread_exit(None)"
+    before = children()
+    assert ended(python(DEAF + threads + leave), lambda child: child.stop(grace=0.1)) == [True]
+    assert children() == before
+
+
 def test_what_left_the_group_ends_too() -> None:
     def end(child: Child) -> Awaitable[None]:
         return child.stop(grace=0.1)

@@ -18,6 +18,7 @@ from runwire.contract import Contract
 from runwire.contract.relay import Relay
 from runwire.errors import UsageError
 from runwire.events import WIRE, Event
+from runwire.formats.codes import code_of
 from runwire.framing import CAP, Lost, Piece, clean, framer
 from runwire.redact import Redactor
 from runwire.seams import Context, Decoder, Dialect, Encoder, Exit, Output, names, parse_wire
@@ -125,7 +126,9 @@ class Lawful:
     def close(self, end: Exit, now: int = 0) -> list[Event]:
         """Give what the agent wrote to stderr, the closing events and the result."""
         tail = self.redactor.text(end.stderr_tail)
-        end = Exit(end.code, tail, end.cause, None if end.message is None else self.redactor.text(clean(end.message)))
+        message = None if end.message is None else self.redactor.text(clean(end.message))
+        named = code_of(tail.strip().rpartition("\n")[2]) if end.code else None
+        end = Exit(end.code, tail, end.cause, message, named)
         events = self.idle(now)
         if tail.strip():
             events += self.push([ev.Diagnostic(source="stderr", message=tail.strip("\n"))], now)

@@ -195,7 +195,9 @@ class Child:
         return True
 
     def _alive(self) -> bool:
-        """Anything of the group, or that left it, still runs. Zombies do not."""
+        """Anything of the group, or that left it, still runs. Zombies do not, but for a leader with living threads."""
+        if self.code is None:
+            return True
         found = _processes()
         if found is None:
             return self._popen.poll() is None or _group_exists(self.pid)

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 from msgspec import Struct, field  # dataclasses would cost a fifth of the start of a command
 
 from runwire.errors import UnknownName
-from runwire.events import Tokens
+from runwire.events import Code, Tokens
 
 if TYPE_CHECKING:
     from runwire.events import Event
@@ -84,12 +84,16 @@ Output: TypeAlias = "Event | Verdict | Send | Serve"
 
 
 class Exit(Struct, frozen=True):
-    """How the source ended. `code` is negative for a signal; None = not known (it still runs, or nobody told)."""
+    """How the source ended. `code` is negative for a signal; None = not known (it still runs, or nobody told).
+
+    `named`: the error that the last words on stderr name, for programs that say it nowhere else.
+    """
 
     code: int | None = None
     stderr_tail: str = ""
     cause: Literal["exit", "cancel", "timeout", "spawn", "closed", "fault"] = "exit"
     message: str | None = None
+    named: Code | None = None
 
 
 class Decoder(Protocol):

@@ -205,7 +205,7 @@ def test_a_session_that_is_not_there(stage):
     here = stage([])
     run = here.run("--resume-native", "00000000-0000-4000-8000-000000000000")
     assert here.server.requests == []
-    failed(run, "crashed", 1, synthetic=True)
+    failed(run, "not_found", 1, synthetic=True)
     assert "no rollout found" in run.result["message"]
 
 

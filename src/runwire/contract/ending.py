@@ -9,7 +9,7 @@
 | verdicts: the last one that had turns, else the last | what it says |
 | none, the exit ends this wire, status 0 after a turn, nothing open | completed |
 | none, a signal (or status 128 + signal) | failed, killed |
-| none, another status | failed, crashed (or the code of the last error) |
+| none, another status | failed, crashed (or the code of the last error, or what stderr names) |
 | none, status 0 or unknown | failed, protocol (or the code of the last error) |
 
 Whether a time-out or a cancel came before the natural end is for the shell to say, which has the clock: it names such a
@@ -165,7 +165,7 @@ class Ending:
             return Ruling("failed", "killed", message)
         if self._last_error is not None:
             return Ruling("failed", self._last_error.code, message)
-        return Ruling("failed", "crashed" if end.code else "protocol", _with_stderr(message, end))
+        return Ruling("failed", end.named or ("crashed" if end.code else "protocol"), _with_stderr(message, end))
 
     def _reason(self, otherwise: str) -> str:
         return otherwise if self._last_error is None else f"{otherwise}: {self._last_error.message}"

@@ -59,6 +59,7 @@ _UNREACHED = (
 _PATTERNS: tuple[tuple[str, Code], ...] = (
     (_TOO_LONG, "context_overflow"),
     (_UNREACHED, "network"),
+    (r"no (?:rollout|conversation|session) found|(?:session|thread) not found", "not_found"),
     (r"content filter|content_filter|safety (?:system|classifier)", "content_filter"),
     (r"model .{0,80}(?:not found|does not exist|may not exist)|issue with the selected model", "model_not_found"),
     (r"overloaded|high demand|at capacity", "overloaded"),
