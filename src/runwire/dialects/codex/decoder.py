@@ -23,10 +23,11 @@ from runwire.formats.codes import code_of
 from runwire.formats.jsonl import careful, integer, junk, mapping, native, sequence, string, typed
 from runwire.formats.toolkinds import tool_kind
 from runwire.framing import Junk
-from runwire.seams import Context, Dialect, Output, Verdict
+from runwire.seams import Context, Output, Verdict
 
 _ANY: msgspec.json.Decoder[Any] = msgspec.json.Decoder()
-_RETRY = re.compile(r"Reconnecting\.\.\. (?:(\d+)/(\d+)|waiting for network)\s*(?:\((.*)\))?", re.DOTALL)
+RETRY = re.compile(r"Reconnecting\.\.\. (?:(\d+)/(\d+)|waiting for network)\s*(?:\((.*)\))?", re.DOTALL)
+INTERRUPTED = "turn interrupted"
 _TOOLS = {"command_execution", "file_change", "mcp_tool_call", "collab_tool_call", "web_search"}
 _ENVELOPE = {"id", "type", "status", "aggregated_output", "exit_code", "result", "error", "agents_states"}
 
@@ -82,7 +83,7 @@ class CodexDecoder:
 
     def _error(self, message: str) -> Output:
         """An error that is not the end: mostly the notice of another attempt, which has a number or waits for ever."""
-        found = _RETRY.match(message)
+        found = RETRY.match(message)
         if found is None:
             return ev.Error(message=message, code=code_of(message) or "provider", fatal=False)
         self._attempts = int(found[1] or self._attempts + 1)
@@ -242,23 +243,9 @@ def _media(result: dict[str, Any]) -> list[ev.Media] | None:
 def _failure(message: str) -> Verdict:
     if "max_output_tokens" in message:
         return Verdict("truncated", message=message, stop_reason="max_output_tokens")
+    if message == INTERRUPTED:
+        return Verdict("cancelled", message=message)
     code = code_of(message)
     if code == "content_filter":
         return Verdict("refused", code, message, stop_reason="content_filter")
     return Verdict("failed", code or "provider", message)
-
-
-def sniff(head: bytes) -> int:
-    """Rate the first bytes of a file."""
-    if b'"type":"thread.started"' in head.replace(b": ", b":") and b'"thread_id"' in head:
-        return 95
-    return 70 if b'"item.completed"' in head or b'"turn.started"' in head else 0
-
-
-DIALECT = Dialect(
-    name="codex",
-    turns="inferred",
-    decoder=CodexDecoder,
-    sniff=sniff,
-    about="Codex, `codex exec --json`",
-)

@@ -1,0 +1,25 @@
+"""Codex, `codex exec --json`, both ways."""
+
+from __future__ import annotations
+
+from runwire.dialects.codex.decoder import CodexDecoder
+from runwire.dialects.codex.encoder import OMITS, CodexEncoder
+from runwire.seams import Dialect
+
+
+def sniff(head: bytes) -> int:
+    """Rate the first bytes of a file."""
+    if b'"type":"thread.started"' in head.replace(b": ", b":") and b'"thread_id"' in head:
+        return 95
+    return 70 if b'"item.completed"' in head or b'"turn.started"' in head else 0
+
+
+DIALECT = Dialect(
+    name="codex",
+    turns="inferred",
+    decoder=CodexDecoder,
+    encoder=CodexEncoder,
+    omits=OMITS,
+    sniff=sniff,
+    about="Codex, `codex exec --json`",
+)
