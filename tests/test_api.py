@@ -279,7 +279,7 @@ def test_bad_input_never_raises_but_bad_calls_do(tmp_path: Path) -> None:
     with pytest.raises(UnknownName, match="did you mean 'claude'"):
         runwire.convert(CLAUDE, source="claud")
     with pytest.raises(UsageError, match="can be read, not written"):
-        runwire.convert(CLAUDE, target="codex")
+        runwire.convert(CLAUDE, target="anthropic")
     with pytest.raises(BadOption, match="no option 'colour'"):
         runwire.convert(CLAUDE, target="runwire,colour=1")
     with pytest.raises(FileNotFoundError):

@@ -212,10 +212,18 @@ def test_children_that_ignore_term_end_though_their_leader_obeyed() -> None:
 
 
 def test_a_leader_whose_threads_outlive_it_is_ended_and_reaped() -> None:
+    """Its state is that of a zombie while its other threads go on, and nobody can reap it."""
     threads = "import ctypes, os, threading, time; threading.Thread(target=time.sleep, args=(600,)).start()\n"
-    leave = "print(os.getpid(), flush=True); ctypes.CDLL(None).pthread_exit(None)"
+    leave = "print('ready', flush=True); ctypes.CDLL(None).pthread_exit(None)"
     before = children()
-    assert ended(python(DEAF + threads + leave), lambda child: child.stop(grace=0.1)) == [True]
+
+    async def whole() -> int | None:
+        child = spawn(python(DEAF + threads + leave), "/")
+        await line(child)
+        await child.stop(grace=0.1)
+        return child.code
+
+    assert asyncio.run(whole()) == -signal.SIGKILL
     assert children() == before
 
 

@@ -25,7 +25,7 @@ from runwire.sinks.collect import Collect
 from runwire.testing.law import breaches
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable
+    from collections.abc import AsyncIterator, Callable, Iterator
     from pathlib import Path
 
     from runwire.seams import Command, Output
@@ -63,6 +63,14 @@ def remarks(events: list[ev.Event], source: str = "runwire") -> list[str]:
 
 def text_of(events: list[ev.Event]) -> str:
     return "".join(event.text for event in only(ev.Message, events))
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_left() -> Iterator[None]:
+    """No run leaves a child, not even a zombie."""
+    before = children()
+    yield
+    assert children() == before
 
 
 @pytest.fixture
@@ -255,7 +263,6 @@ if os.fork() == 0:
 """
     found = events_of(agent(tmp_path, body), settle=0.05)
     assert (result_of(found).status, result_of(found).code, result_of(found).exit_code) == ("failed", "protocol", 0)
-    assert children() == set()
 
 
 @pytest.mark.usefixtures("quick")
@@ -361,7 +368,6 @@ def test_a_run_that_takes_too_long_is_ended(tmp_path: Path, deaf: str) -> None:
     found = events_of(agent(tmp_path, f'{deaf}\ninit(); say("m", "x"); forever()'), timeout=0.5)
     last = result_of(found)
     assert (last.status, last.code, last.message) == ("failed", "timeout", "the run took longer than 0.5 s")
-    assert children() == set()
 
 
 @pytest.mark.usefixtures("quick")
@@ -429,7 +435,6 @@ def test_a_cancel_ends_the_agent_and_the_stream_is_lawful(tmp_path: Path, deaf: 
     last = result_of(found)
     assert (last.status, last.message, last.code, last.synthetic) == ("cancelled", "enough", None, True)
     assert [event.status for event in only(ev.ToolEnd, found)] == ["interrupted"]
-    assert children() == set()
 
 
 def test_a_run_is_entered_once() -> None:
@@ -642,7 +647,6 @@ init(); say("m", f"{os.getpid()} {kid.pid}"); forever()
         assert [has_ended(pid, 0) for pid in watched] == [True, True]
 
     asyncio.run(whole())
-    assert children() == set()
 
 
 def test_a_caller_who_is_cancelled_twice_leaves_no_child_either(tmp_path: Path) -> None:
@@ -668,7 +672,6 @@ def test_a_caller_who_is_cancelled_twice_leaves_no_child_either(tmp_path: Path) 
         assert has_ended(watched[0], 0)
 
     asyncio.run(whole())
-    assert children() == set()
 
 
 def test_thirty_runs_leave_no_descriptor(tmp_path: Path) -> None:
@@ -689,7 +692,6 @@ def test_thirty_runs_leave_no_descriptor(tmp_path: Path) -> None:
 
     before, after = asyncio.run(whole())
     assert before == after
-    assert children() == set()
 
 
 # --- what goes to the agent ------------------------------------------------------------------------------------------
@@ -770,7 +772,6 @@ def test_a_decoder_that_raises_costs_the_run_and_keeps_the_record(monkeypatch: p
     assert last.message == "internal fault in the broken decoder: Bug: boom"
     assert [event.record for event in only(ev.Native, found)][-1:] == [{"boom": 1}]
     assert isinstance(run.fault, Bug)
-    assert children() == set()
 
 
 def broken_at(moment: str) -> Harness:
@@ -828,7 +829,6 @@ def test_a_harness_that_names_no_wire_of_ours_is_a_failed_run() -> None:
     run = run_of(launched("import time; time.sleep(600)"))
     last = result_of(lawful(asyncio.run(taken(run))))
     assert (last.code, "unknown wire 'broken'" in str(last.message)) == ("internal", True)
-    assert children() == set()
 
 
 # --- sinks -----------------------------------------------------------------------------------------------------------

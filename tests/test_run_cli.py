@@ -277,7 +277,7 @@ def test_no_result_is_no_success_whatever_the_exit(cli: Cli) -> None:
         (["run", "go", "--wire", "runwir"], "unknown wire 'runwir'; did you mean 'runwire'?"),
         (["run", "go", "--harnes", "claude"], "unknown option --harnes; did you mean --harness?"),
         (["run", "go", "--wire", "text,steam=1"], "text has no option 'steam'"),
-        (["run", "go", "--wire", "codex"], "the wire 'codex' can be read, not written"),
+        (["run", "go", "--wire", "anthropic"], "the wire 'anthropic' can be read, not written"),
         (["run", "go", "--json", "--wire", "text"], "three ways to say one thing"),
         (["run", "go", "--to", "fil:x"], "unknown sink 'fil'; did you mean 'file'?"),
         (["run", "go", "--to", "file:/no/such/folder/x"], "cannot write /no/such/folder/x: No such file"),
@@ -627,7 +627,7 @@ def test_harnesses_tell_what_is_there_and_how_to_get_it(acme: Cli) -> None:
 def test_wires_tell_what_can_be_read_and_written(acme: Cli) -> None:
     rows = {row["name"]: row for row in json.loads(acme("wires", "--json").stdout)}
     assert (rows["runwire"]["read"], rows["runwire"]["write"], rows["runwire"]["omits"]) == (True, True, [])
-    assert (rows["codex"]["read"], rows["codex"]["write"]) == (True, False)
+    assert (rows["anthropic"]["read"], rows["anthropic"]["write"]) == (True, False)
     assert rows["claude"]["variants"] == ["claude-json"]
     assert "tool_start" in rows["text"]["omits"]
     names = [line.split()[0] for line in acme("wires").stdout.splitlines()]
