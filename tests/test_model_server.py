@@ -209,6 +209,16 @@ def test_a_connection_serves_several_requests(path: str, request_body: Any) -> N
     assert [text_of([json.loads(data) for _, data in blocks(each)]) for each in raw] == ["one", "two"]
 
 
+def piece_of(data: dict[str, Any]) -> str:
+    """The text that a part of any of the APIs adds."""
+    delta = data["delta"] if "delta" in data else data["choices"][0]["delta"]
+    if isinstance(delta, str):
+        return delta
+    if "tool_calls" in delta:
+        return delta["tool_calls"][0]["function"]["arguments"]
+    return next(value for key, value in delta.items() if key != "type")
+
+
 @pytest.mark.parametrize("api", APIS, ids=[api.name for api in APIS])
 @given(
     text=st.text(max_size=60), thinking=st.text(max_size=30), arguments=st.text(max_size=30), chunk=st.integers(1, 9)
@@ -221,8 +231,7 @@ def test_deltas_always_join_to_what_the_turn_says(
     joined = ""
     for part in api.parts(answer, {}):
         if part.delta:
-            delta = part.data["delta"]
-            piece = delta if isinstance(delta, str) else next(value for key, value in delta.items() if key != "type")
+            piece = piece_of(part.data)
             assert 1 <= len(piece) <= chunk
             joined += piece
     assert joined == thinking + text + arguments
