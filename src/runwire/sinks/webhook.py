@@ -1,10 +1,10 @@
 """A URL that gets the events: `webhook:URL` or `webhook:URL,wire=aacode`. Batched, retried, signed.
 
-Each request is a POST of the lines of one batch (`application/x-ndjson`): what has arrived since the last one, in order, at
-most one request at a time. With a secret (`RUNWIRE_WEBHOOK_SECRET`) the header `X-Runwire-Signature: sha256=HEX` is the
-HMAC of the body, and `X-Runwire-Batch` counts from 1, so that a receiver can tell a repeated batch. Statuses of 408, 429
-and 5xx and failed connections are tried again with growing pauses, others are not. A receiver that is dead is cut off by the
-pump and never holds the run.
+Each request is a POST of the lines of one batch (`application/x-ndjson`): what has arrived since the last one, in
+order, at most one request at a time. With a secret (`RUNWIRE_WEBHOOK_SECRET`) the header `X-Runwire-Signature:
+sha256=HEX` is the HMAC of the body, and `X-Runwire-Batch` counts from 1, so that a receiver can tell a repeated batch.
+Statuses of 408, 429 and 5xx and failed connections are tried again with growing pauses, others are not. A receiver
+that is dead is cut off by the pump and never holds the run.
 """
 
 from __future__ import annotations
