@@ -1,6 +1,7 @@
 """Argument parsing and nothing else. `runwire COMMAND` is the module `runwire.cli.COMMAND` with its `main(argv)`.
 
-Only the module of the command is imported, so that a command pays for what it uses.
+A hyphen of the command is an underscore of the module. Only the module of the command is imported, so that a
+command pays for what it uses.
 """
 
 import sys
@@ -17,6 +18,7 @@ COMMANDS = {
     "schema": "the vocabulary as JSON Schema",
     "completion": "a completion script for bash, zsh or fish",
     "scripted": "a scripted model server on loopback, for tests",
+    "scripted-agent": "print what an agent would print for a script, for tests",
 }
 
 
@@ -69,11 +71,11 @@ def _command(args: list[str]) -> int:
         raise UnknownName("command", args[0], COMMANDS)
     from importlib import import_module
 
-    return int(import_module(f"runwire.cli.{args[0]}").main(args[1:]))
+    return int(import_module(f"runwire.cli.{args[0].replace('-', '_')}").main(args[1:]))
 
 
 def _help() -> str:
     lines = ["usage: runwire COMMAND [ARGUMENTS]", "", "One event stream for every coding agent.", "", "commands:"]
-    lines += [f"  {name:<11} {about}" for name, about in COMMANDS.items()]
+    lines += [f"  {name:<14} {about}" for name, about in COMMANDS.items()]
     lines += ["", "runwire COMMAND --help tells more. Try: runwire run --harness scripted 'say hello'", ""]
     return "\n".join(lines)

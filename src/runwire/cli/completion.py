@@ -32,7 +32,7 @@ def parser() -> Parser:
 
 def options(command: str) -> list[tuple[str, str, list[str]]]:
     """The long options of a command: name, help, choices."""
-    made: Any = import_module(f"runwire.cli.{command}").parser()
+    made: Any = import_module(f"runwire.cli.{command.replace('-', '_')}").parser()
     found = []
     for action in made._actions:  # noqa: SLF001 - argparse has no public list of its options
         names = [name for name in action.option_strings if name.startswith("--")]

@@ -7,7 +7,7 @@ from importlib import import_module
 from pkgutil import iter_modules
 
 from runwire.cli.options import Parser, read_file
-from runwire.cli.writing import say
+from runwire.cli.writing import flush, say
 from runwire.errors import UnknownName
 
 _EPILOG = """examples:
@@ -30,6 +30,7 @@ def main(argv: list[str]) -> int:
         sys.stdout.write(f"{breach}\n")
     if len(bad) > found.most:
         sys.stdout.write(f"... and {len(bad) - found.most} more\n")
+    flush()  # the summary stands behind what it sums up
     if not found.quiet:
         say(f"{wire}: {len(bad)} breaches" if bad else f"{wire}: lawful")
     return 1 if bad else 0

@@ -38,12 +38,18 @@ class Call(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     `input`: the arguments as an object, or as a string for a tool that takes free text (Codex: `apply_patch`).
     `arguments`: sent verbatim in place of the serialized input, to play a model that writes broken JSON.
     `id`: made from the numbers of turn and call where it is not given.
+
+    What a scripted agent says that the tool gave: `output`, and how it went, `exit_code` of a command or `failed`. The
+    model server does not look at them, because there the agent runs its tools itself.
     """
 
     name: str
     input: dict[str, Any] | str = {}
     id: str | None = None
     arguments: str | None = None
+    output: str | None = None
+    exit_code: int | None = None
+    failed: bool = False
 
 
 class Usage(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -150,13 +156,15 @@ class Script(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
 
     A main request is one that leaves the model free to call a tool. All others (agents ask for titles, topics and
     summaries on the side) are answered with `side` and take no turn; with `every_request` all requests take turns, for
-    programs that offer no tools. `models` is what the list of models names.
+    programs that offer no tools. `models` is what the list of models names. `exit_code`: how a scripted agent ends; by
+    default 0, or 1 if it did not come to its end.
     """
 
     turns: list[Turn]
     side: str = "Scripted side answer"
     every_request: bool = False
     models: tuple[str, ...] = ("claude-sonnet-4-5", "claude-haiku-4-5", "gpt-5.5", "scripted")
+    exit_code: int | None = None
 
     @classmethod
     def load(cls, path: str | Path) -> Script:
