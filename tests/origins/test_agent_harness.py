@@ -256,6 +256,22 @@ def test_the_progress_of_a_tool_is_not_told() -> None:
     assert [line["kind"] for line in told] == ["toolStart", "toolEnd", "exited"]
 
 
+def test_what_is_nested_too_deeply_does_not_stop_the_stream() -> None:
+    deep: Any = []
+    for _ in range(5000):
+        deep = [deep]
+    fields = {ev.ToolStart: "input", ev.ToolEnd: "raw_output", ev.StructuredOutput: "value"}
+    events = lawful([start(), end(), ev.StructuredOutput(value=1), DONE])
+    deeper = [replace(one, **{fields[type(one)]: deep}) if type(one) in fields else one for one in events]
+    for run in (deeper, lawful([start(input=deep), end(raw_output=deep), ev.StructuredOutput(value=deep), DONE])):
+        assert breaches(encode(run).split(b"\n")[:-1]) == []
+
+
+def test_a_lone_surrogate_is_replaced() -> None:
+    said = encode([replace(lawful([text()])[1], delta="a\ud800b")])
+    assert json.loads(said)["delta"] == "a\ufffdb"
+
+
 # --- edits, questions, the rest -------------------------------------------------------------------------------------
 
 
@@ -484,9 +500,11 @@ def carried(events: list[Any]) -> list[Any]:  # noqa: C901 - one case for each k
                     told.append(ev.Session(session_id="", native_session_id=known[0], model=known[1]))
             case ev.ToolStart():
                 kind = "other" if event.tool_kind == "think" else event.tool_kind
-                told.append(
-                    replace(event, name=event.title, tool_kind=kind, locations=event.locations or None, **fields)
-                )
+                value, written = asked_with(event)
+                told.append(ev.ToolStart(
+                    id=event.id, name=event.title, title=event.title, tool_kind=kind, input=value, arguments=written,
+                    locations=event.locations or None,
+                ))  # fmt: skip
             case ev.ToolEnd():
                 number += 1
                 output = event.error_message if event.output is None else event.output
@@ -513,6 +531,18 @@ def carried(events: list[Any]) -> list[Any]:  # noqa: C901 - one case for each k
             case ev.Result():
                 told += ended(event, asked)
     return told
+
+
+def asked_with(event: ev.ToolStart) -> tuple[Any, str | None]:
+    """Value and text of the arguments; what the model wrote tells more than the value that somebody made of it."""
+    if event.arguments is None:
+        return event.input, None
+    try:
+        value = json.loads(event.arguments)
+    except ValueError:
+        return UNSET, event.arguments
+    plain = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    return value, None if plain == event.arguments else event.arguments
 
 
 def ended(result: ev.Result, asked: list[str]) -> list[Any]:

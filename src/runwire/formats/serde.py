@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from runwire.framing import clean
+from runwire.events.values import clean
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,16 +23,16 @@ _ENCODER = msgspec.json.Encoder()
 _TABLE = str.maketrans({"\u2028": "\\u2028", "\u2029": "\\u2029", "\x85": "\\u0085"})
 
 
-def lines(values: Sequence[Any]) -> bytes:
-    r"""One line for each value, ready to be written.
+def lines(records: Sequence[dict[str, Any]]) -> bytes:
+    r"""One line for each record, ready to be written.
 
     >>> lines([{"text": "a\u2028b\x7f\x1f", "cost": 1e-7}])
     b'{"text":"a\\u2028b\x7f\\u001f","cost":1e-7}\n'
     """
     try:
-        encoded = _ENCODER.encode_lines(values)
-    except UnicodeEncodeError:  # a lone surrogate, which no lawful event holds
-        encoded = _ENCODER.encode_lines([clean(value) for value in values])
+        encoded = _ENCODER.encode_lines(records)
+    except (UnicodeEncodeError, RecursionError):  # no lawful event holds such a string or value
+        encoded = _ENCODER.encode_lines([clean(record) for record in records])
     # the last bytes of the three are rare, and one byte is found ten times faster than the text is decoded
     if b"\xa8" not in encoded and b"\xa9" not in encoded and b"\x85" not in encoded:
         return encoded
@@ -45,7 +45,10 @@ def compact(value: Any) -> str:
     >>> compact({"command": "ls", "n": [1, None]})
     '{"command":"ls","n":[1,null]}'
     """
-    return _ENCODER.encode(value).decode()
+    try:
+        return _ENCODER.encode(value).decode()
+    except (UnicodeEncodeError, RecursionError):
+        return _ENCODER.encode(clean(value)).decode()
 
 
 def arguments(event: ToolStart) -> str | None:
@@ -57,10 +60,7 @@ def arguments(event: ToolStart) -> str | None:
         return event.arguments
     if event.input_truncated and isinstance(event.input, str):
         return event.input
-    try:
-        return compact(event.input)
-    except RecursionError:  # deeper than it can be written
-        return ""
+    return compact(event.input)
 
 
 def parsed(text: str | None) -> tuple[Any | UnsetType, str | None]:
@@ -74,5 +74,5 @@ def parsed(text: str | None) -> tuple[Any | UnsetType, str | None]:
     try:
         value = msgspec.json.decode(text)
         return value, None if compact(value) == text else text
-    except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
+    except (msgspec.DecodeError, RecursionError):
         return UNSET, text

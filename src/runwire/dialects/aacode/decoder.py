@@ -63,8 +63,8 @@ class AacodeDecoder:
         self._session: str | None = None
         self._round = 1
         self._message = "m1"
-        self._thinking = ""
-        self._thought = ""
+        self._thinking: list[str] = []
+        self._thought: list[str] = []
         self._closed = self._acted = self._told = False
         self._asked = self._observed = self._numbers = 0
         self._coming: list[tuple[str, str]] = []
@@ -102,11 +102,11 @@ class AacodeDecoder:
         match value:
             case {"type": "delta", "seg": "thought", "content": str(content)}:
                 self._speak(out)
-                self._thought += content
+                self._thought.append(content)
                 out.append(ev.Text(delta=content, message_id=self._message))
             case {"type": "delta", "seg": "thinking", "content": str(content)}:
                 self._speak(out)
-                self._thinking += content
+                self._thinking.append(content)
                 out.append(ev.Thinking(delta=content, message_id=self._message))
             case {"type": "tool_progress", "state": "building", "name": str(name)}:
                 self._progress(name, integer(value.get("chars")) or 0, out)
@@ -187,17 +187,21 @@ class AacodeDecoder:
             self._next(out)
 
     def _next(self, out: list[Output]) -> None:
-        self._finish(out)
+        """The next round trip. What was not observed when other calls were has no observation to come."""
+        if self._observed:
+            self._finish(out)
+        elif self._closed:
+            self._turn_done(out)
         self._round += 1
         self._message = f"m{self._round}"
-        self._thinking = self._thought = ""
+        self._thinking, self._thought = [], []
         self._closed = self._acted = self._told = False
         self._asked = self._observed = 0
         self._coming = []
 
     def _think(self, content: str, out: list[Output]) -> None:
         """The segment as a whole; mostly, its deltas told it."""
-        told, self._thinking = self._thinking, ""
+        told, self._thinking = "".join(self._thinking), []
         if not content.startswith(told):  # it was tried again, or discarded
             out.append(ev.Discard(message_id=self._message, reason="the whole segment says something else"))
             told = ""
@@ -205,7 +209,7 @@ class AacodeDecoder:
             out.append(ev.Thinking(delta=content[len(told) :], message_id=self._message))
 
     def _think_out(self, content: str, out: list[Output]) -> None:
-        told, self._thought = self._thought, ""
+        told, self._thought = "".join(self._thought), []
         if self._closed and not told and not content:  # more of the same would have a text
             self._next(out)
         self._closed, self._acted = True, False

@@ -141,10 +141,10 @@ class AacodeEncoder:
 
     def _start(self, event: ev.Input, out: list[_Line]) -> None:
         """The task is what the user said first; this wire has no place for more."""
-        if self._task is None:
+        if event.source == "resume" and self._created is None:
+            self._created = False
+        if self._task is None and event.text:
             self._task = event.text
-            if event.source == "resume" and self._created is None:
-                self._created = False
             out.append({"task": event.text, "type": "start"})
             if self._met:
                 self._pair(out)
