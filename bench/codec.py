@@ -120,6 +120,6 @@ def _stages(chunks: list[bytes], *, law: bool, redacted: bool) -> None:
             assert isinstance(piece, bytes)
             outputs = decoder.feed(piece)
             if redacted:
-                outputs = redactor.feed(outputs)
+                outputs = redactor.feed(outputs, piece)
             if law:
                 contract.push(outputs, 0)

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
-from msgspec import Raw
+from msgspec import Raw, to_builtins
 
 from runwire import events as ev
 from runwire.contract import Contract
-from runwire.pipeline import Lawful, started
+from runwire.pipeline import Lawful, Pipeline, started
 from runwire.redact import MASK, SHORTEST, Redactor, secrets
-from runwire.seams import Exit, Verdict
+from runwire.seams import Context, Exit, Verdict, dialect
 from runwire.testing.law import breaches
 
 if TYPE_CHECKING:
@@ -158,6 +158,7 @@ def test_an_idle_source_shows_what_was_held_back_and_holds_nothing() -> None:
 
 
 @given(whole=LETTERS, values=VALUES, cuts=st.lists(st.integers(0, 30), max_size=10), batch=st.integers(1, 5))
+@example(whole="bbaaaabbaab", values=["aab", "bbaaaba"], cuts=[1, 3, 4, 6, 7, 9], batch=2)
 def test_what_comes_out_does_not_depend_on_the_batches(
     whole: str, values: list[str], cuts: list[int], batch: int
 ) -> None:
@@ -165,6 +166,40 @@ def test_what_comes_out_does_not_depend_on_the_batches(
     one, other = Redactor(values), Redactor(values)
     made = [output for at in range(0, len(deltas), batch) for output in one.feed(deltas[at : at + batch])]
     assert [*made, *one.flush()] == [*other.feed(deltas), *other.flush()]
+
+
+OTHERS: list[Any] = [
+    ev.Message(text="ab", message_id="m"),
+    ev.Activity(message="ab"),
+    ev.ToolEnd(id="t", name="T", status="ok"),
+    ev.TurnDone(turn=1, tool_calls=0, parent="sub"),
+]
+SPOKEN = st.builds(text, st.text("ab", min_size=1, max_size=3), st.sampled_from("mn"), st.sampled_from([None, "sub"]))
+WRITTEN = st.builds(
+    lambda piece, field: ev.ToolProgress(id="t", state="running", **{field: piece}),
+    st.text("ab", min_size=1, max_size=3),
+    st.sampled_from(["arguments_delta", "output_delta"]),
+)
+THOUGHT = st.builds(lambda piece: ev.Thinking(delta=piece, message_id="m"), st.text("ab", min_size=1, max_size=3))
+MIXED = st.lists(SPOKEN | WRITTEN | THOUGHT | st.sampled_from(OTHERS), max_size=25)
+LONGER = st.lists(st.text("ab", min_size=2, max_size=8), min_size=1, max_size=3)
+
+
+@given(outputs=MIXED, values=LONGER, batch=st.integers(1, 6))
+def test_streams_that_alternate_come_out_the_same_from_any_batches(
+    outputs: list[Any], values: list[str], batch: int
+) -> None:
+    one, other = Redactor(values), Redactor(values)
+    made = [output for at in range(0, len(outputs), batch) for output in one.feed(outputs[at : at + batch])]
+    assert [*made, *one.flush()] == [*other.feed(outputs), *other.flush()]
+
+
+@given(whole=st.text("ab", max_size=30), cuts=st.lists(st.integers(0, 30), max_size=10))
+def test_deltas_without_a_secret_leave_as_they_came(whole: str, cuts: list[int]) -> None:
+    deltas = [text(piece) for piece in pieces(whole, cuts) if piece]
+    redactor = Redactor(["abababc", "baab!", "bbbbbba."])
+    made: list[Any] = [output for delta in deltas for output in redactor.feed([delta])]
+    assert [*made, *redactor.flush()] == deltas
 
 
 def test_a_held_tail_keeps_its_time_and_its_owner() -> None:
@@ -339,6 +374,61 @@ def test_a_long_secret_that_does_not_come_holds_nothing_back_for_ever() -> None:
     secret = "abc" * 1000
     whole = "abc" * 999 + "!"
     assert joined(masked(*[text(char) for char in whole], secret=secret)) == whole
+
+
+# --- by the block -----------------------------------------------------------------------------------------------------
+
+
+def said(content: Any, kind: str = "assistant", **fields: Any) -> bytes:
+    return json.dumps({"type": kind, "message": {"id": "m", "content": content}, **fields}).encode() + b"\n"
+
+
+def called(name: str, value: Any) -> bytes:
+    return said([{"type": "tool_use", "id": "t", "name": name, "input": value}])
+
+
+def returned(content: Any, call: str = "t", **fields: Any) -> bytes:
+    return said([{"type": "tool_result", "tool_use_id": call, "content": content}], "user", **fields)
+
+
+WORD = 'pass/word-1234="x'
+RECORDS = [
+    said(f"a {WORD} b"),
+    said([{"type": "thinking", "thinking": WORD}]),
+    said([{"type": "odd", "of": [WORD]}]),
+    called("Bash", {"command": f"echo {WORD}"}),
+    called(WORD, {}),
+    called("Bash", {}) + returned(f"<{WORD}>"),
+    called("Bash", {}) + returned([{"type": "text", "text": WORD}]),
+    called("Bash", {}) + returned("ok", tool_use_result={"stdout": WORD}),
+    json.dumps({"type": "unknown", WORD: 1}).encode() + b"\n",
+]
+
+
+@pytest.mark.parametrize("records", RECORDS)
+@pytest.mark.parametrize("cut", [False, True])
+def test_a_block_with_a_secret_is_looked_at_closely(records: bytes, *, cut: bool) -> None:
+    found = dialect("claude")[0]
+    for escaped in (records, records.replace(b"/", b"\\/")):
+        pipe = Pipeline(found, Context(), started("claude", "r", "s"), redactor=Redactor([WORD]))
+        clean = returned("nothing", call="u")
+        blocks = escaped.splitlines(keepends=True) if cut else [escaped]
+        made = pipe.open() + [event for block in [clean, *blocks, clean] for event in pipe.feed(block)]
+        told = json.dumps(to_builtins(made + pipe.close(Exit(0))))
+        assert MASK in told
+        assert WORD not in told
+        assert json.dumps(WORD)[1:-1] not in told
+
+
+def test_what_is_carried_over_to_a_clean_block_is_masked() -> None:
+    pipe = Pipeline(dialect("claude")[0], Context(), started("claude", "r", "s"), redactor=Redactor([WORD]))
+    pipe.feed(called(WORD, {}))
+    (made,) = pipe.reading.feed(returned("clean"))
+    assert isinstance(made, ev.ToolEnd)
+    assert made.name == WORD
+    assert [
+        event.name for event in pipe.lawful.push([made], 0, pipe.reading.block) if isinstance(event, ev.ToolEnd)
+    ] == [MASK]
 
 
 # --- what is a secret -----------------------------------------------------------------------------------------------

@@ -48,12 +48,16 @@ def started(
 
 
 class Reading:
-    """Bytes to outputs: framing and decoder. `copies` adds each record as a mapped `native` (`--raw`)."""
+    """Bytes to outputs: framing and decoder. `copies` adds each record as a mapped `native` (`--raw`).
+
+    `block` is what the last outputs were made of, if the decoder says that they tell nothing else.
+    """
 
     def __init__(self, dialect: Dialect, context: Context, *, copies: bool = False, cap: int = CAP) -> None:
         self.dialect = dialect
         self.decoder: Decoder = _decoder(dialect, context)
         self.fault: Exception | None = None
+        self.block = b""
         self._framer = framer(dialect.framing, cap)
         self._cap = cap
         self._copies = copies and not dialect.adopts
@@ -67,7 +71,13 @@ class Reading:
         return [*self._read(self._framer.close()), *self._guarded(self.decoder.close, b"")]
 
     def _read(self, pieces: list[Piece]) -> list[Output]:
-        outputs: list[Output] = []
+        self.block = b""
+        if len(pieces) == 1 and isinstance(block := pieces[0], bytes) and not self._copies:
+            outputs = self._guarded(self.decoder.feed, block)
+            if getattr(self.decoder, "verbatim", False) and self.fault is None:
+                self.block = block
+            return outputs
+        outputs = []
         for piece in pieces:
             if isinstance(piece, Lost):
                 head = piece.head.decode("utf-8", "replace")
@@ -113,11 +123,11 @@ class Lawful:
         """Give `started`."""
         return self.contract.open(now)
 
-    def push(self, outputs: list[Output], now: int = 0) -> list[Event]:
-        """Give the events for these outputs."""
+    def push(self, outputs: list[Output], now: int = 0, block: bytes = b"") -> list[Event]:
+        """Give the events for these outputs. `block`: what they were made of, if they tell nothing else."""
         if not outputs:
             return []
-        return self._decoded(self.contract.push(self.redactor.feed(outputs), now))
+        return self._decoded(self.contract.push(self.redactor.feed(outputs, block), now))
 
     def idle(self, now: int = 0) -> list[Event]:
         """Give what the redactor holds back: the source is quiet."""
@@ -163,7 +173,8 @@ class Pipeline:
 
     def feed(self, chunk: bytes, now: int = 0) -> list[Event]:
         """Give the events of the records that are whole by now."""
-        return self.lawful.push(self.reading.feed(chunk), now)
+        outputs = self.reading.feed(chunk)
+        return self.lawful.push(outputs, now, self.reading.block)
 
     def close(self, end: Exit, now: int = 0) -> list[Event]:
         """The source has ended: give the rest, the closing events and the result."""

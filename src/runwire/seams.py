@@ -97,7 +97,12 @@ class Exit(Struct, frozen=True):
 
 
 class Decoder(Protocol):
-    """Bytes of one wire to outputs. Fed whole records; total; without I/O, clock or environment."""
+    """Bytes of one wire to outputs. Fed whole records; total; without I/O, clock or environment.
+
+    One that has an attribute `verbatim` promises, while it is true, that the outputs of the last block tell only what
+    stands in it, in strings that a JSON writer wrote, but for what may be carried over: the name in a `tool_end`, the
+    `arguments` in a `tool_start`, diagnostics, errors and verdicts. Then one look at the block finds every secret.
+    """
 
     def feed(self, block: bytes, /) -> list[Output]:
         """Give what these whole records mean."""
@@ -165,8 +170,11 @@ class Redactor(Protocol):
     def holding(self) -> bool:
         """Whether a tail is held back."""
 
-    def feed(self, outputs: list[Output], /) -> list[Output]:
-        """Give the outputs with every secret masked; the tail of a delta may be held back."""
+    def feed(self, outputs: list[Output], block: bytes = b"", /) -> list[Output]:
+        """Give the outputs with every secret masked; the tail of a delta may be held back.
+
+        `block`: what they were made of, if they tell nothing else.
+        """
 
     def flush(self) -> list[Output]:
         """Give the held-back tails."""

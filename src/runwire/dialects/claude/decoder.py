@@ -64,6 +64,7 @@ class ClaudeDecoder:
         self.control = Control()
         self._system = System(self._verdicts)
         self._names: dict[str, str] = {}
+        self.verbatim = False
 
     # --- the seam -------------------------------------------------------------------------------------------------
 
@@ -71,6 +72,7 @@ class ClaudeDecoder:
         """Read a block of whole lines."""
         found: list[Any] | None = typed(HOT_LINES, block, guarded=False)  # `blocks` looks at what stays encoded
         found = typed(LINES, block, guarded=False) if found is None else found
+        self.verbatim = found is not None  # then nothing was repaired or put together
         if found is None:
             return self._careful(block)
         out: list[Output] = []
