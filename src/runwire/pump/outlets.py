@@ -1,6 +1,7 @@
 """The sinks beside the caller: each has a queue and a task of its own, and none can hold or end the run.
 
-A sink that raises, or that falls further behind than its budget, is cut off and the stream says so.
+A sink that raises, or that falls further behind than its budget, is cut off and the stream says so. What waits while a
+sink is busy is one batch when it is free again: who is slow gets few large ones.
 """
 
 from __future__ import annotations
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
 
 BUDGET = 100_000
 """Events that may wait for one sink."""
+BATCH = 10_000
+"""Events from which a batch is large enough."""
 FAREWELL = 5.0
 """Seconds that a sink has, after the result, to take what waits."""
 
@@ -65,7 +68,7 @@ class Outlet:
     async def _work(self) -> None:
         while True:
             while self._waiting:
-                events = self._waiting.popleft()
+                events = self._next()
                 try:
                     await self._sink.write(events)
                 except Exception as error:  # noqa: BLE001 - a sink never ends the run
@@ -76,6 +79,16 @@ class Outlet:
                 return
             self._news.clear()
             await self._news.wait()
+
+    def _next(self) -> Sequence[Event]:
+        """What waits, as one batch."""
+        events = self._waiting.popleft()
+        if not self._waiting:
+            return events
+        joined = list(events)
+        while self._waiting and len(joined) + len(self._waiting[0]) <= BATCH:
+            joined += self._waiting.popleft()
+        return joined
 
     def _cut(self, why: str) -> None:
         if not self._dead:
