@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import time
+from argparse import ArgumentTypeError
 from typing import TYPE_CHECKING
 
-from runwire.cli.options import Parser, open_file
+from runwire.cli.options import Parser, duration, open_file
 
 if TYPE_CHECKING:
     from runwire.events import Event
@@ -63,12 +64,15 @@ def parser() -> Parser:
     made.add_argument("--to", dest="target", metavar="WIRE", help="the wire to write (default: as `run` has it)")
     made.add_argument("--speed", type=_speed, default=1.0, metavar="N", help="N times as fast (default: 1)")
     made.add_argument("--at-once", action="store_true", help="without any pause")
-    made.add_argument("--longest", type=float, default=5.0, metavar="S", help="no pause is longer (default: 5 s)")
+    made.add_argument("--longest", type=duration, default=5.0, metavar="S", help="no pause is longer (default: 5 s)")
     return made
 
 
 def _speed(text: str) -> float:
-    value = float(text)
-    if value <= 0:
-        raise ValueError
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
+    if not 0 < value < float("inf"):
+        raise ArgumentTypeError(f"{text!r} is no number above 0")
     return value

@@ -9,6 +9,7 @@ import os
 import signal
 import sys
 import time
+from argparse import ArgumentTypeError
 
 from runwire.cli.options import Parser
 from runwire.cli.writing import write_all
@@ -59,10 +60,9 @@ def parser() -> Parser:
 
 
 def _milliseconds(text: str) -> int:
-    value = int(text)
-    if value < 0:
-        raise ValueError
-    return value
+    if not text.isdecimal():
+        raise ArgumentTypeError(f"{text!r} is no number of milliseconds")
+    return int(text)
 
 
 def _drain() -> None:

@@ -58,13 +58,15 @@ def _detected(data: bytes) -> str:
 
 def _breaches(wire: str, data: bytes) -> list[str]:
     """The breaches of a wire's law. Each wire that has one has a module in `runwire.testing.law`."""
+    from runwire.seams import names
     from runwire.testing import law
 
     if wire == "runwire":
         return law.wire_breaches(data)
-    lawful = {module.name.replace("_", "-") for module in iter_modules(law.__path__)} - {"machines"}
+    lawful = {module.name.replace("_", "-") for module in iter_modules(law.__path__)} & set(names("dialects"))
     if wire not in lawful:
         raise UnknownName("law for the wire", wire, [*lawful, "runwire"])
     check = import_module(f"runwire.testing.law.{wire.replace('-', '_')}").breaches
-    found: list[str] = check(data.split(b"\n"))
-    return found
+    unended = ["the file does not end with a newline"] if data and not data.endswith(b"\n") else []
+    found: list[str] = check(data.removesuffix(b"\n").split(b"\n") if data else [])
+    return [*unended, *found]
