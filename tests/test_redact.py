@@ -136,6 +136,7 @@ def test_what_was_held_back_is_shown_before_what_ends_its_message(end: Any) -> N
     redactor = Redactor([SECRET])
     assert redactor.feed([text("ends hunter")]) == []
     assert redactor.holding
+    assert redactor.feed([]) == []
     made = redactor.feed([end])
     assert made == [text("ends hunter"), end]
     assert not redactor.holding

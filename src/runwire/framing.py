@@ -68,7 +68,7 @@ class Lines:
             lost = Lost(self._size + first - 1, self._tail[0])
             self._forget()
             return [lost, *self.feed(chunk[first:])]
-        block = chunk[:cut] if not self._tail else b"".join([*self._tail, chunk[:cut]])
+        block = chunk[:cut] if not self._tail else b"".join([*self._tail, memoryview(chunk)[:cut]])
         self._forget()
         if cut < len(chunk):
             self._keep(chunk[cut:])

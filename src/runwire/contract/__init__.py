@@ -81,6 +81,7 @@ class Contract:
             ev.StructuredOutput: self._structured,
             ev.Started: self._never,
             ev.Result: self._never,
+            Verdict: self._verdict,
         }
 
     def open(self, now: int, /) -> list[Event]:
@@ -132,7 +133,7 @@ class Contract:
 
     def apply(self, outputs: Sequence[Output], out: list[Event], /) -> None:
         """Add the lawful events for these outputs, not yet stamped."""
-        texts, text, thinking, add = self._texts, ev.Text, ev.Thinking, out.append
+        texts, text, thinking, add, rules = self._texts, ev.Text, ev.Thinking, out.append, self._rules
         given: Sequence[Any] = outputs
         hot_id, hot_thought, parent, keep = texts.hot()  # at hand while nothing but deltas comes
         for output in given:
@@ -143,17 +144,11 @@ class Contract:
             elif kind is thinking and output.message_id is hot_thought and output.parent is parent and output.delta:
                 add(output)
             else:
-                self._one(kind, output, out)
+                if (rule := rules.get(kind)) is not None:
+                    rule(output, out)
+                elif isinstance(output, Event):
+                    add(output)
                 hot_id, hot_thought, parent, keep = texts.hot()
-
-    def _one(self, kind: type, output: Any, out: list[Event]) -> None:
-        rule = self._rules.get(kind)
-        if rule is not None:
-            rule(output, out)
-        elif kind is Verdict:
-            self._verdict(output, out)
-        elif isinstance(output, Event):
-            out.append(output)
 
     def stamp(self, out: list[Event], now: int, /) -> list[Event]:
         """Number and date these events."""
@@ -193,9 +188,7 @@ class Contract:
     def _tool_start(self, event: ev.ToolStart, out: list[Event]) -> None:
         if self._tools.is_repeat(event):
             return
-        if not self._turns.is_late(event.parent):
-            self._turns.output(event.parent, out, self._texts.finish)
-            self._turns.called(event.parent)
+        self._turns.called(event.parent, out, self._texts.finish)
         self._texts.finish(event.parent, out)
         self._tools.start(_flat(event, "input"), out)
 
@@ -208,9 +201,9 @@ class Contract:
         self._tools.progress(event, out)
 
     def _tool_end(self, event: ev.ToolEnd, out: list[Event]) -> None:
-        if self._tools.is_closed(event.id):
-            return
         if not self._tools.is_open(event.id):
+            if self._tools.is_closed(event.id):
+                return
             self._open_unseen(event, event.name, out)
         refused = self._asks.refused(self._tools.known_as(event.id))
         start = self._tools.end(_flat(event, "raw_output"), out, refused=refused)

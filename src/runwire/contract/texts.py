@@ -89,8 +89,11 @@ class Texts:
 
     def message(self, event: ev.Message, out: list[Event]) -> None:
         """Take a whole block: add what its deltas lack, or void them if they say something else."""
-        key = (event.parent, event.message_id)
+        parent, native = key = (event.parent, event.message_id)
         known, made = self._blocks.get(key), self._made.get(key)
+        if known is None and native and event.text and native not in self._ids and parent not in self._open:
+            self._unheard(event, key, out)
+            return
         if made and not (known and known.pieces) and event.text.startswith(made):
             del self._made[key]
             event = replace(event, text=event.text[len(made) :])
@@ -107,6 +110,13 @@ class Texts:
             tail = event.text[len(shown) :]
             out.append(ev.Text(delta=tail, message_id=block.id, parent=event.parent, ts=event.ts))
         self._shut(block, event if block.id == event.message_id else replace(event, message_id=block.id), out)
+
+    def _unheard(self, event: ev.Message, key: Key, out: list[Event]) -> None:
+        """A message of which nothing was shown, while nothing is open: most of those in a wire without deltas."""
+        self._ids.add(event.message_id)
+        self._blocks[key] = block = Block(key, 1)
+        out.append(ev.Text(delta=event.text, message_id=event.message_id, parent=event.parent, ts=event.ts))
+        self._shut(block, event, out)
 
     def discard(self, event: ev.Discard, out: list[Event]) -> None:
         """Void the block that is open, or the last one of this message. What was never shown needs no discard."""

@@ -75,9 +75,10 @@ class Tools:
 
     def end(self, event: ev.ToolEnd, out: list[Event], *, refused: bool = False) -> ev.ToolStart:
         """Close an open call and give its start. One whose leave was refused by us ends `denied`."""
-        native, start = event.id, self._open.pop(event.id)
-        status = "denied" if refused and event.status == "error" else event.status
-        if (start.id, start.name, start.parent, status) != (native, event.name, event.parent, event.status):
+        native, status, start = event.id, event.status, self._open.pop(event.id)
+        if refused and status == "error":
+            status = "denied"
+        if start.id != native or start.name != event.name or start.parent != event.parent or status != event.status:
             event = replace(event, id=start.id, name=start.name, parent=start.parent, status=status)
         self._ended.add(native)
         out.append(event)
@@ -95,6 +96,10 @@ class Tools:
 
     def _unique(self, native: str) -> str:
         """An id that was never used; from now on the agent's id stands for it."""
+        if native and native not in self._used:
+            self._used.add(native)
+            self._alias[native] = native
+            return native
         wanted = unique = native or "tool"
         number = self._numbers.get(wanted, 1)
         while unique in self._used:

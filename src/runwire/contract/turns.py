@@ -53,17 +53,15 @@ class Turns:
         trip.dirty = True
         trip.owed = 0
 
-    def is_late(self, parent: str | None) -> bool:
-        """A call that begins now was asked for by the round trip that is over; it is counted as such."""
+    def called(self, parent: str | None, out: list[Event], settle: Callable[[str | None, list[Event]], None]) -> None:
+        """A tool call: of this round trip, or of the one that is over if that asked for more than were seen."""
         trip = self._trip(parent)
-        if trip.owed <= 0:
-            return False
-        trip.owed -= 1
-        return True
-
-    def called(self, parent: str | None) -> None:
-        """A tool call of this round trip."""
-        self._trip(parent).calls += 1
+        if trip.owed > 0:
+            trip.owed -= 1
+            return
+        if not trip.dirty or trip.usage is not None or trip.returned:
+            self.output(parent, out, settle)
+        trip.calls += 1
 
     def returned(self, parent: str | None) -> None:
         """A tool result has come back."""

@@ -44,8 +44,10 @@ def _is_deep(value: Any, left: int) -> bool:
     """Whether there are more levels than that."""
     if not left:
         return True
-    items = value.values() if type(value) is dict else value
-    return any(_is_deep(item, left - 1) for item in items if type(item) in _NESTED)
+    for item in value.values() if type(value) is dict else value:  # a generator would cost more than the look
+        if type(item) in _NESTED and _is_deep(item, left - 1):
+            return True
+    return False
 
 
 def _text(value: Any) -> str:

@@ -65,7 +65,7 @@ class Redactor:
 
         `block`: the records that they were made of, if the decoder says that they tell nothing else.
         """
-        if self._needles.none:
+        if self._needles.none or not outputs:
             return outputs
         noteworthy = self._noteworthy(outputs, block)
         if not noteworthy:

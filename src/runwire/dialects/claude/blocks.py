@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 _EXIT = re.compile(r"Exit code (\d{1,3})\b")
 _QUOTE = ord('"')
+_NO_METAS: dict[str, dict[str, Any]] = {}
 _PLAN = {"pending", "in_progress", "completed", "cancelled"}
 
 
@@ -57,7 +58,7 @@ def call(block: Block, written: str, parent: str | None) -> list[ev.Event]:
     """
     name, value = block.name or "tool", block.input
     arguments: str | None = written or None
-    unparsed = value.get("__unparsedToolInput") if isinstance(value, dict) else None
+    unparsed = value.get("__unparsedToolInput") if type(value) is dict else None
     if unparsed is not None:
         arguments, value = string(mapping(unparsed).get("raw")) or string(unparsed) or written, UNSET
     elif arguments is not None and value is not UNSET and arguments.encode("utf-8", "replace") == mjson.encode(value):
@@ -89,8 +90,8 @@ def _entries(todos: Any) -> list[ev.PlanEntry]:
 
 def metas(raw: Raw | UnsetType) -> dict[str, dict[str, Any]]:
     """`tool_result_meta` by the id of its call."""
-    if isinstance(raw, UnsetType):
-        return {}
+    if raw is UNSET:
+        return _NO_METAS
     return {string(mapping(meta).get("id")): mapping(meta) for meta in sequence(plain(bytes(raw)))}
 
 
@@ -99,15 +100,17 @@ def result(
 ) -> ev.ToolEnd:
     """The end of a call."""
     output, media = _content(block.content)
-    status: ev.ToolStatus = "error" if block.is_error else "ok"
-    kind, decision = string(meta.get("non_execution_kind")), mapping(meta.get("permission_decision")).get("decision")
-    refused = bool(block.is_error) and (decision == "reject" or ("reject" in kind and kind != "user-rejected"))
-    if block.is_error and not refused and kind == "user-rejected":
-        status = "interrupted"
-    code = None
-    if block.is_error and isinstance(text := _text(output), str) and (found := _EXIT.match(text)):
-        code = int(found[1])
-    raw_output = _structured(structured)
+    status: ev.ToolStatus = "ok"
+    code, refused = None, False
+    if block.is_error:
+        status = "error"
+        kind, decision = string(meta.get("non_execution_kind")), mapping(meta.get("permission_decision"))
+        refused = decision.get("decision") == "reject" or ("reject" in kind and kind != "user-rejected")
+        if not refused and kind == "user-rejected":
+            status = "interrupted"
+        if isinstance(text := _text(output), str) and (found := _EXIT.match(text)):
+            code = int(found[1])
+    raw_output = UNSET if structured is UNSET else _structured(structured)
     if status == "ok" and isinstance(raw_output, dict) and raw_output.get("interrupted") is True:
         status = "interrupted"
     end = ev.ToolEnd(

@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from runwire.seams import Context, Output
 
 SYNTHETIC = "<synthetic>"
+_CALLS = frozenset({"tool_use", "server_tool_use", "mcp_tool_use"})
 _AGAIN = "the answer was cut off and is tried again"
 
 
@@ -183,10 +184,11 @@ class ClaudeDecoder:
         if not speaker.streamed:
             self._verdicts.count(parent, message_id, message.usage)
         first, content = len(out), message.content
-        for at, block in enumerate([Block(type="text", text=content)] if isinstance(content, str) else content or []):
+        for at, block in enumerate(_blocks(content)):
             if not self._block(block, speaker, parent, out):
                 out.append(native("claude", nth_block(value_of(raws[index]), at), parent))
-        _date(out, first, line)
+        if line.timestamp is not None:
+            _date(out, first, line.timestamp)
 
     def _block(self, block: Block, speaker: Speaker, parent: str | None, out: list[Output]) -> bool:
         """One whole block of the model; False if its type is unknown."""
@@ -198,13 +200,13 @@ class ClaudeDecoder:
             if block.thinking.startswith(shown) and len(block.thinking) > len(shown):
                 tail = block.thinking[len(shown) :]
                 out.append(ev.Thinking(delta=tail, message_id=speaker.id, parent=parent))
-        elif block.type in {"tool_use", "server_tool_use", "mcp_tool_use"} and block.name is not None:
+        elif block.type in _CALLS and block.name is not None:
             call = block.id or ""
             if call not in speaker.calls:
                 speaker.calls.add(call)
                 self._names[call] = block.name
-                written = next((part.text for part in speaker.parts.values() if part.id == call), "")
-                out.extend(blocks.call(block, written, parent))
+                parts = [part for part in speaker.parts.values() if part.id == call] if speaker.parts else []
+                out += blocks.call(block, parts[0].text if parts else "", parent)
         elif block.type.endswith("tool_result") and block.tool_use_id:
             out.append(blocks.result(block, self._names.get(block.tool_use_id, "tool"), {}, UNSET, parent))
         else:
@@ -225,12 +227,13 @@ class ClaudeDecoder:
     def _user(self, line: Line, message: Message, index: int, raws: Sequence[Any], out: list[Output]) -> None:
         parent, first, content = line.parent_tool_use_id, len(out), message.content
         metas = blocks.metas(line.tool_result_meta)
-        for at, block in enumerate([Block(type="text", text=content)] if isinstance(content, str) else content or []):
+        for at, block in enumerate(_blocks(content)):
             if block.type == "tool_result" and block.tool_use_id is not None:
                 self._tool_result(block, metas.get(block.tool_use_id, {}), line, out)
             else:
                 self._said(block, at, mapping(value_of(raws[index])), parent, out)
-        _date(out, first, line)
+        if line.timestamp is not None:
+            _date(out, first, line.timestamp)
 
     def _tool_result(self, block: Block, meta: dict[str, Any], line: Line, out: list[Output]) -> None:
         call = block.tool_use_id or ""
@@ -371,11 +374,13 @@ def _parent(value: dict[str, Any]) -> str | None:
     return string(value.get("parent_tool_use_id")) or None
 
 
-def _date(out: list[Output], first: int, line: Line) -> None:
+def _blocks(content: list[Block] | str | None) -> list[Block]:
+    return [Block(type="text", text=content)] if isinstance(content, str) else content or []
+
+
+def _date(out: list[Output], first: int, timestamp: str) -> None:
     """Give the record's own time to the events made of it; a conversion stamps them with it."""
-    if line.timestamp is None:
-        return
-    at = milliseconds(line.timestamp)
+    at = milliseconds(timestamp)
     if not at:
         return
     from msgspec.structs import force_setattr
