@@ -13,11 +13,14 @@ import time
 from typing import TYPE_CHECKING
 
 import codec
+import encode
 import peers
 import programs
 
 if TYPE_CHECKING:
     from measure import Row
+
+PARTS = ["codec", "encode", "peer", "process", "start", "memory", "writes"]
 
 
 def main() -> int:
@@ -26,12 +29,13 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, help="rounds of the in-memory rows (default: 9)")
     parser.add_argument("--gigabytes", type=float, help="length of the long stream (default: 1)")
     parser.add_argument("--json", action="store_true", help="one JSON object a row")
-    parser.add_argument("--only", choices=["memory", "peer", "process", "start", "writes", "codec"], help="one part")
+    parser.add_argument("--only", choices=PARTS, help="one part")
     options = parser.parse_args()
     rounds = options.rounds or (3 if options.quick else 9)
     size = options.gigabytes or (0.1 if options.quick else 1.0)
     parts = {
         "codec": lambda: codec.rows(rounds),
+        "encode": lambda: encode.rows(rounds),
         "peer": lambda: peers.rows(rounds),
         "process": lambda: programs.pipes(rounds),
         "start": lambda: programs.starts(2 * rounds),

@@ -9,21 +9,23 @@ from __future__ import annotations
 from typing import Any
 
 from msgspec import Raw
+from msgspec.json import Encoder
 
 from runwire import events as ev
 from runwire.dialects.claude import ends
+from runwire.events.values import clean
 from runwire.formats.clock import iso8601
-from runwire.formats.serde import compact
 
 _DELTA = (
     b'{"type":"stream_event","event":{"type":"content_block_delta","index":%d,"delta":{"type":"%b","%b":%b}},'
     b'"session_id":%b,"parent_tool_use_id":%b,"uuid":"%08x%b"}'
 )
 _PIECES = {
-    "text": b"text_delta",
-    "thinking": b"thinking_delta",
-    "partial_json": b"input_json_delta",
+    "text": (b"text_delta", b"text"),
+    "thinking": (b"thinking_delta", b"thinking"),
+    "partial_json": (b"input_json_delta", b"partial_json"),
 }
+_ENCODER = Encoder()
 
 
 class Page:
@@ -42,13 +44,13 @@ class Page:
     def run(self, event: ev.Started) -> None:
         """A run begins; nothing is said of it yet."""
         self._session, self._cwd = event.session_id, event.cwd or ""
-        self._encoded = compact(self._session).encode()
+        self._encoded = _quoted(self._session)
         self._tail = f"-0000-4000-8000-{_hash(event.run_id):012x}".encode()
 
     def session(self, event: ev.Session) -> None:
         """What the agent says of itself: `init`, again if it changes."""
         self._session = event.native_session_id or self._session
-        self._encoded = compact(self._session).encode()
+        self._encoded = _quoted(self._session)
         self.model, self._version = event.model or self.model, event.harness_version or self._version
         self._begun = False
         self.begin()
@@ -84,10 +86,11 @@ class Page:
     def delta(self, parent: str | None, index: int, key: str, piece: str) -> None:
         """A piece of a block."""
         self._count += 1
-        owner = b"null" if parent is None else compact(parent).encode()
-        text = compact(piece).encode()
-        parts = (index, _PIECES[key], key.encode(), text, self._encoded, owner, self._count, self._tail)
-        self.out.append(Raw(_DELTA % parts))
+        owner = b"null" if parent is None else _quoted(parent)
+        kind, name = _PIECES[key]
+        self.out.append(
+            Raw(_DELTA % (index, kind, name, _quoted(piece), self._encoded, owner, self._count, self._tail))
+        )
 
     def assistant(self, event: ev.Event, message_id: str, block: dict[str, Any]) -> None:
         """A whole block of the model."""
@@ -156,6 +159,14 @@ def _system(event: ev.Retry | ev.Compacted | ev.ModelChanged | ev.Diagnostic | e
             return {"subtype": "informational", "content": event.message, "level": "warning"}
         case ev.Activity():
             return {"subtype": "notification", "key": "runwire", "text": event.message, "priority": "low"}
+
+
+def _quoted(text: str) -> bytes:
+    """A string as JSON; no lawful event holds one that cannot be written."""
+    try:
+        return _ENCODER.encode(text)
+    except UnicodeEncodeError:
+        return _ENCODER.encode(clean(text))
 
 
 def _hash(text: str) -> int:

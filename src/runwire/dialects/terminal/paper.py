@@ -51,6 +51,17 @@ class Paper:
             self._parts.append(f"{sgr(style)}{clean}{_RESET}" if style and self.look.color else clean)
             self.column += cells(clean)
 
+    def add(self, text: str) -> None:
+        """Write within the line what is printable ASCII without a style."""
+        if not (text.isascii() and text.isprintable()):
+            self.put((text, ""))
+            return
+        if self._shown:
+            self._erase()
+        self.open = True
+        self._parts.append(text)
+        self.column += len(text)
+
     def line(self, *spans: Span) -> None:
         """Write a line of its own; what does not fit is cut."""
         self.fresh()

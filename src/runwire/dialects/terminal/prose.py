@@ -22,6 +22,7 @@ _MARKS = re.compile(r"(\*\*|`+)")
 _ITEM = re.compile(r"(?:[-*+]|\d{1,3}[.)])\Z")
 _FENCE = re.compile(r"(`{3,}|~{3,})([^`]*)\Z")
 _HEADING = re.compile(r"#{1,6}\Z")
+_FIRST = re.compile(r"( *)([^ ]+)(?= )")
 _FENCE_LENGTH = 16  # shorter than any line, so that the answer is known before a long word is whole
 _DIFF = {"+": "green", "-": "red", "@": "cyan"}
 _OPENING = set("\"'([`$@#_")
@@ -101,7 +102,12 @@ class Prose:
             text, self._return = "\r" + text, False
         if text.endswith("\r"):  # half of a line end, perhaps
             text, self._return = text[:-1], True
-        found = tokens(self._held + self._paper.look.clean(text))
+        *lines, text = (self._held + self._paper.look.clean(text)).split("\n")
+        for line in lines:
+            for piece in tokens(self._flowing(line, whole=True)):
+                self._token(piece)
+            self._line_end()
+        found = tokens(self._flowing(text))
         self._held = found.pop() if found and found[-1][0] not in "\n \t" else ""
         for piece in found:
             self._token(piece)
@@ -137,6 +143,55 @@ class Prose:
         self._code = False
         self._inline = Inline() if self._markdown else None
         self._row = None
+
+    def _flowing(self, text: str, *, whole: bool = False) -> str:
+        """Place the words of plain text within a line at once; give what is left for a closer look.
+
+        It is what most text is, and it is placed as `_write` would place it, word by word. The last word counts only if
+        the text is the whole line.
+        """
+        if not (text.isascii() and text.isprintable()):
+            return text
+        if self._at_start and self._row is None and (first := _FIRST.match(text)) is not None:
+            for piece in filter(None, first.groups()):
+                self._token(piece)
+            text = text[first.end() :]
+        paper, end = self._paper, len(text) if whole else text.rfind(" ") + 1
+        if (
+            not end
+            or self._at_start
+            or self._row is not None
+            or self._code
+            or self._breaks
+            or not self._begun
+            or paper.column <= self._indent
+            or "\t" in self._blanks
+            or not self._is_plain(text)
+        ):
+            return text
+        body, rest = self._blanks + text[:end], text[end:]
+        words = body.rstrip(" ")
+        self._blanks = body[len(words) :]
+        while len(words) > (room := paper.look.width - paper.column):
+            part = words[: max(words.rfind(" ", 0, max(room + 1, 0)), 0)].rstrip(" ")
+            left = words[len(part) :]
+            words = left.lstrip(" ")
+            if not part:  # a word that begins the next line, or is longer than any
+                blanks, self._blanks = self._blanks, left[: len(left) - len(words)]
+                return words + blanks + rest
+            paper.add(part)
+            self._break()
+        if words:
+            paper.add(words)
+        return rest
+
+    def _is_plain(self, text: str) -> bool:
+        """Whether no word of it has a style that is seen."""
+        if self._inline is None:
+            return not (self._style and self._paper.look.color)
+        if "*" in text or "`" in text:
+            return False
+        return not (self._paper.look.color and self._inline.spans("", self._style)[0][1])
 
     def _token(self, piece: str) -> None:
         if piece == "\n":
