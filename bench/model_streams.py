@@ -1,12 +1,10 @@
 """The answers of model APIs against the `openai` SDK, chunk by chunk, in memory: bytes to events, bytes to its objects.
 
-Its own script, because the SDK is not among the pinned peers: `python bench/model_streams.py` where both are installed;
-without the SDK the rows are skipped. Both get the same bytes, one network read a chunk.
+Both get the same bytes, one network read a chunk.
 """
 
 from __future__ import annotations
 
-import argparse
 import json
 import sys
 from typing import TYPE_CHECKING, Any
@@ -111,16 +109,3 @@ def _sdk(wire: str, chunks: list[bytes]) -> Callable[[], None]:
         assert sum(1 for _ in stream) == CHUNKS
 
     return read
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rounds", type=int, default=5)
-    print("| what | value | goal | |\n|---|---|---|---|")
-    for row in rows(parser.parse_args().rounds):
-        shown = "" if row.value is None else f"{row.value:.3f} (1/{1 / row.value:.0f})"
-        print(f"| {row.name}{f' ({row.note})' if row.note else ''} | {shown} | {row.goal or ''} | {row.verdict} |")
-
-
-if __name__ == "__main__":
-    main()

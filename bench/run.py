@@ -14,13 +14,16 @@ from typing import TYPE_CHECKING
 
 import codec
 import encode
+import model_streams
+import native
 import peers
 import programs
 
 if TYPE_CHECKING:
     from measure import Row
 
-PARTS = ["codec", "encode", "peer", "process", "start", "memory", "writes"]
+
+PARTS = ["codec", "encode", "peer", "process", "start", "memory", "writes", "model", "native"]
 
 
 def main() -> int:
@@ -41,6 +44,8 @@ def main() -> int:
         "start": lambda: programs.starts(2 * rounds),
         "memory": lambda: programs.memory(int(size * 1e9)),
         "writes": programs.writes,
+        "model": lambda: model_streams.rows(rounds),
+        "native": lambda: native.rows(rounds),
     }
     begun = time.monotonic()
     if not options.json:

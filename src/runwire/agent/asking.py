@@ -36,6 +36,7 @@ LINGER = 2.0
 """Seconds that usage and the mark of the end may come after the answer is finished."""
 STALLED = 300.0
 """Seconds without a byte after which a stream counts as broken."""
+_COARSE = 1.0
 _OK = 200
 _SERVER = 500
 _AGAIN = {408, 409, 429, 529}
@@ -166,23 +167,28 @@ class Stream:
 
     async def read(self, reply: Reply) -> None:
         """Read to the end of the answer. Raises Unreachable or TimeoutError when the connection breaks."""
-        chunks = reply.chunks().__aiter__()
-        loop = asyncio.get_running_loop()
-        until: float | None = None
-        while not self.answer.done and self.answer.fault is None:
-            if self.answer.finished and until is None:
-                until = loop.time() + LINGER
-            wait = STALLED if until is None else until - loop.time()
-            try:
-                chunk = await asyncio.wait_for(chunks.__anext__(), wait)
-            except StopAsyncIteration:
-                break
-            for piece in self._framer.feed(chunk):
-                if isinstance(piece, bytes):
-                    await self._give(self._decoder.feed(piece))
+        async with asyncio.timeout(STALLED) as patience:
+            await self._follow(reply, patience)
         for piece in self._framer.close():
             if isinstance(piece, bytes):
                 await self._give(self._decoder.feed(piece))
+
+    async def _follow(self, reply: Reply, patience: asyncio.Timeout) -> None:
+        now = asyncio.get_running_loop().time
+        moved, lingers = now(), False
+        async for chunk in reply.chunks():
+            for piece in self._framer.feed(chunk):
+                if isinstance(piece, bytes):
+                    await self._give(self._decoder.feed(piece))
+            if self.answer.done or self.answer.fault is not None:
+                return
+            if self.answer.finished:
+                if not lingers:
+                    patience.reschedule(now() + LINGER)
+                lingers = True
+            elif now() - moved > _COARSE:  # not with every chunk: a timer costs more than the chunk
+                moved = now()
+                patience.reschedule(moved + STALLED)
 
     async def attempt(self, fault: Fault | None) -> Attempt:
         """What came of it. A finished answer whose stream ended badly is an answer all the same."""
