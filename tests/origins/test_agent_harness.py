@@ -106,7 +106,7 @@ def test_keys_are_in_the_order_of_the_declaration_and_spelt_as_there() -> None:
     told = lines([
         SESSION, text(), ev.Thinking(delta="hm", message_id="m"),
         start(input={}, locations=[ev.Location(path="a", line=3)]),
-        end(output="o", raw_output={}, locations=[ev.Location(path="a", line=3)]), ev.Edits(edits=[edit]),
+        end(output="o", locations=[ev.Location(path="a", line=3)]), ev.Edits(edits=[edit]),
         ev.Activity(message="busy"), ev.Question(request_id="q", questions=[ask]),
         ev.Plan(entries=[ev.PlanEntry(content="c", status="in_progress", priority="high")]),
         ev.SessionInfo(title="t", updated_at="2026-01-01T00:00:00Z"), ev.StructuredOutput(value=None),
@@ -119,7 +119,7 @@ def test_keys_are_in_the_order_of_the_declaration_and_spelt_as_there() -> None:
         ["kind", "delta"],
         ["kind", "delta"],
         ["kind", "toolCallId", "title", "toolKind", "locations", "rawInput"],
-        ["kind", "toolCallId", "ok", "content", "rawOutput", "locations"],
+        ["kind", "toolCallId", "ok", "content", "locations"],
         ["kind", "edits"],
         ["kind", "message"],
         ["kind", "requestId", "questions"],
@@ -245,9 +245,12 @@ def test_content_is_the_output_else_the_error(fields: dict[str, Any], content: s
     assert lines([start(), end(**fields)])[1].get("content") == content
 
 
-def test_raw_output_is_a_string_of_json() -> None:
-    assert lines([start(), end(raw_output={"b": [1, None], "a": "é"})])[1]["rawOutput"] == '{"b":[1,null],"a":"é"}'
+def test_raw_output_is_a_string_of_json_in_the_place_of_content() -> None:
+    raw: Any = {"b": [1, None], "a": "é"}
+    assert lines([start(), end(raw_output=raw)])[1]["rawOutput"] == '{"b":[1,null],"a":"é"}'
     assert lines([start(), end(raw_output="text")])[1]["rawOutput"] == '"text"'
+    assert "rawOutput" not in lines([start(), end(output="", raw_output=raw)])[1]
+    assert "rawOutput" not in lines([start(), end(status="error", error_message="no", raw_output=raw)])[1]
 
 
 def test_the_progress_of_a_tool_is_not_told() -> None:
@@ -511,7 +514,7 @@ def carried(events: list[Any]) -> list[Any]:  # noqa: C901 - one case for each k
                 title = next(e.title for e in events if isinstance(e, ev.ToolStart) and e.id == event.id)
                 told.append(ev.ToolEnd(
                     id=event.id, name=title, status="ok" if event.status == "ok" else "error", output=output,
-                    raw_output=event.raw_output, locations=event.locations or None,
+                    raw_output=event.raw_output if output is None else UNSET, locations=event.locations or None,
                 ))  # fmt: skip
             case ev.Edits() if not event.applied and any(edit.range for edit in event.edits):
                 told.append(ev.Edits(edits=[edit for edit in event.edits if edit.range], applied=False))

@@ -180,8 +180,8 @@ def _tool_start(event: ev.ToolStart) -> _Line:
 
 
 def _tool_end(event: ev.ToolEnd) -> _Line:
-    raw = None if event.raw_output is UNSET else compact(event.raw_output)
     content = event.error_message if event.output is None else event.output
+    raw = None if content is not None or event.raw_output is UNSET else compact(event.raw_output)
     ok, places = event.status == "ok", to_builtins(event.locations) or None
     return _line("toolEnd", event, toolCallId=event.id, ok=ok, content=content, rawOutput=raw, locations=places)
 
