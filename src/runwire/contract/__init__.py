@@ -60,6 +60,7 @@ class Contract:
         self._turns = Turns(infer=not turns_shown)
         self._ending = Ending(started, exit_ends=exit_ends)
         self._closed = False
+        self._written: dict[str, str | None] = {}  # calls whose arguments are being written, and nothing else has come
         self._rules: dict[type, Callable[[Any, list[Event]], None]] = {
             ev.Text: self._text,
             ev.Thinking: self._thinking,
@@ -111,6 +112,7 @@ class Contract:
     def endings(self) -> list[Event]:
         """Close every message, round trip, call and request that is open; not yet stamped."""
         out: list[Event] = []
+        self._written.clear()
         self._texts.finish_all(out)
         self._turns.close(out)
         self._tools.close(out)
@@ -133,7 +135,8 @@ class Contract:
 
     def apply(self, outputs: Sequence[Output], out: list[Event], /) -> None:
         """Add the lawful events for these outputs, not yet stamped."""
-        texts, text, thinking, add, rules = self._texts, ev.Text, ev.Thinking, out.append, self._rules
+        texts, add, rules, written = self._texts, out.append, self._rules, self._written
+        text, thinking, progress = ev.Text, ev.Thinking, ev.ToolProgress
         given: Sequence[Any] = outputs
         hot_id, hot_thought, parent, keep = texts.hot()  # at hand while nothing but deltas comes
         for output in given:
@@ -141,13 +144,17 @@ class Contract:
             if kind is text and output.message_id is hot_id and output.parent is parent and (delta := output.delta):
                 keep(delta)
                 add(output)
-            elif kind is thinking and output.message_id is hot_thought and output.parent is parent and output.delta:
+            elif (
+                kind is thinking and output.message_id is hot_thought and output.parent is parent and output.delta
+            ) or (kind is progress and written.get(output.id, out) is output.parent and output.state == "building"):
                 add(output)
             else:
                 if (rule := rules.get(kind)) is not None:
                     rule(output, out)
                 elif isinstance(output, Event):
                     add(output)
+                if kind is not progress:
+                    written.clear()
                 hot_id, hot_thought, parent, keep = texts.hot()
 
     def stamp(self, out: list[Event], now: int, /) -> list[Event]:
@@ -199,6 +206,8 @@ class Contract:
         elif event.id and not self._tools.is_open(event.id) and not self._tools.is_closed(event.id):
             self._open_unseen(event, event.name or "", out)
         self._tools.progress(event, out)
+        if event.state == "building" and out and out[-1] is event:
+            self._written[event.id] = event.parent
 
     def _tool_end(self, event: ev.ToolEnd, out: list[Event]) -> None:
         if not self._tools.is_open(event.id):

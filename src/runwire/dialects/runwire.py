@@ -135,7 +135,7 @@ def escaped(encoded: bytes) -> bytes:
 
 def _holds(encoded: bytes, character: bytes) -> bool:
     last, size, at = character[-1:], len(character), -1
-    for _ in range(_LEAPS):
+    for _ in range(_LEAPS + len(encoded) // _STEP):
         at = encoded.find(last, at + 1)
         if at < 0:
             return False
@@ -146,7 +146,9 @@ def _holds(encoded: bytes, character: bytes) -> bool:
 
 _ENDS = [character.encode() for character in _ESCAPES]
 _LEAPS = 64
-"""So often the last byte of a character may stand in others (it does in é) before the whole is looked for."""
+_STEP = 512
+"""So often the last byte of a character may stand in others (it does in é), and once more for each so many bytes,
+before the whole is looked for: a leap costs what that takes for a hundred bytes."""
 
 
 def clip(text: str, cap: int) -> str:

@@ -36,8 +36,8 @@ from runwire.dialects.claude.hot import (
     ThinkingDelta,
     piece,
 )
-from runwire.dialects.claude.raws import Raws, nth_block, value_of
-from runwire.dialects.claude.records import HOT, LINES, Block, Delta, Line, Message, StreamEvent, repaired
+from runwire.dialects.claude.raws import Raws, nth_block, passed, value_of
+from runwire.dialects.claude.records import HOT, LINES, Block, Delta, Line, Message, StreamEvent, listed, repaired
 from runwire.dialects.claude.speaker import Speaker
 from runwire.dialects.claude.system import System
 from runwire.dialects.claude.verdict import Verdicts
@@ -77,16 +77,22 @@ class ClaudeDecoder:
         if found is None:
             return self._careful(block)
         out: list[Output] = []
-        add, main, text, raws = out.append, self._main, ev.Text, Raws(block)
-        for index, line in enumerate(found):
+        add, main, text, thinking, raws = out.append, self._main, ev.Text, ev.Thinking, Raws(block)
+        rest = iter(found)
+        for line in rest:
             if type(line) is not Partial:
-                self._line(line, index, raws, out)
+                self._line(line, passed(found, rest), raws, out)
             elif type(event := line.event) is not BlockDelta:
-                self._stream(line, event, index, raws, out)
-            elif type(delta := event.delta) is TextDelta and line.parent_tool_use_id is None and main.streamed:
+                self._stream(line, event, passed(found, rest), raws, out)
+            elif line.parent_tool_use_id is not None or not main.streamed:
+                self._piece(event.delta, event.index, line.parent_tool_use_id, out)
+            elif type(delta := event.delta) is TextDelta:
                 add(text(delta=delta.text, message_id=main.id))
+            elif type(delta) is ThinkingDelta:
+                main.thought.append(delta.thinking)
+                add(thinking(delta=delta.thinking, message_id=main.id))
             else:
-                self._piece(delta, event.index, line.parent_tool_use_id, out)
+                self._piece(delta, event.index, None, out)
         return out
 
     def close(self) -> list[Output]:
@@ -184,7 +190,7 @@ class ClaudeDecoder:
         if not speaker.streamed:
             self._verdicts.count(parent, message_id, message.usage)
         first, content = len(out), message.content
-        for at, block in enumerate(_blocks(content)):
+        for at, block in enumerate(listed(content)):
             if not self._block(block, speaker, parent, out):
                 out.append(native("claude", nth_block(value_of(raws[index]), at), parent))
         if line.timestamp is not None:
@@ -227,7 +233,7 @@ class ClaudeDecoder:
     def _user(self, line: Line, message: Message, index: int, raws: Sequence[Any], out: list[Output]) -> None:
         parent, first, content = line.parent_tool_use_id, len(out), message.content
         metas = blocks.metas(line.tool_result_meta)
-        for at, block in enumerate(_blocks(content)):
+        for at, block in enumerate(listed(content)):
             if block.type == "tool_result" and block.tool_use_id is not None:
                 self._tool_result(block, metas.get(block.tool_use_id, {}), line, out)
             else:
@@ -372,10 +378,6 @@ class ClaudeDecoder:
 
 def _parent(value: dict[str, Any]) -> str | None:
     return string(value.get("parent_tool_use_id")) or None
-
-
-def _blocks(content: list[Block] | str | None) -> list[Block]:
-    return [Block(type="text", text=content)] if isinstance(content, str) else content or []
 
 
 def _date(out: list[Output], first: int, timestamp: str) -> None:

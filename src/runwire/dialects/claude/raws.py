@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from json import loads
+from operator import length_hint
 from typing import Any
 
 from runwire.formats.jsonl import lines, mapping, plain
@@ -26,6 +27,11 @@ class Raws(Sequence[bytes]):
         if self._lines is None:
             self._lines = lines(self._block)
         return self._lines
+
+
+def passed(found: list[Any], rest: Iterator[Any]) -> int:
+    """The index of the record that was taken last. To count along would cost a tenth of the time of each delta."""
+    return len(found) - length_hint(rest) - 1
 
 
 def value_of(raw: bytes | dict[str, Any]) -> Any:

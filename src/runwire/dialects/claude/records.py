@@ -94,6 +94,11 @@ LINES: Decoder[Line] = Decoder(Line)
 HOT = frozenset({"stream_event", "assistant", "user"})
 
 
+def listed(content: list[Block] | str | None) -> list[Block]:
+    """The blocks of a message; a mere text is one."""
+    return [Block(type="text", text=content)] if isinstance(content, str) else content or []
+
+
 def repaired(value: dict[str, Any]) -> tuple[dict[str, Any], list[Any]]:
     """A record without the content blocks and side fields that do not fit, and those blocks."""
     from msgspec import ValidationError, convert
