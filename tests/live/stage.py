@@ -160,7 +160,7 @@ def told(status: int, stdout: bytes, stderr: str) -> Outcome:
 def lawful(outcome: Outcome, prompt: str = PROMPT) -> Outcome:
     """The outcome, if its stream keeps the law and holds the prompt once."""
     assert wire_breaches(outcome.stdout) == []
-    assert [(event["text"], event["source"]) for event in outcome.of("input")] == [(prompt, "prompt")]
+    assert [event["text"] for event in outcome.of("input")] == [prompt]
     assert outcome.result["session_id"] == outcome.started["session_id"]
     assert "Traceback" not in outcome.stderr
     return outcome

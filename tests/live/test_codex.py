@@ -192,6 +192,7 @@ def test_a_session_is_resumed_and_its_usage_is_not_that_of_the_thread(stage):
     here = stage([Turn(text="The number is 42."), Turn(text="It was 42.")])
     first = completed(here.run(), turns=1)
     again = completed(here.run("--resume-native", first.native_session, prompt="Which?"), turns=1, prompt="Which?")
+    assert [run.of("input")[0]["source"] for run in (first, again)] == ["prompt", "resume"]
     assert again.native_session == first.native_session
     assert again.started["session_id"] != first.started["session_id"]
     assert again.messages == ["It was 42."]

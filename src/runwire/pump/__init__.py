@@ -203,7 +203,8 @@ class Run:
         redactor = Redactor(plan.secrets, shapes=plan.shapes)
         self._law = law = Lawful(contract_of(replace(found, adopts=False), start), redactor, raw=plan.raw)
         await self._emit(law.open(_now()))
-        await self._push(law, [ev.Input(text=clean(plan.job.prompt), source="prompt")])
+        source: ev.Source = "prompt" if plan.job.resume is None else "resume"
+        await self._push(law, [ev.Input(text=clean(plan.job.prompt), source=source)])
         return law
 
     async def _fail(self, error: Exception) -> None:
