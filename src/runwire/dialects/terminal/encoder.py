@@ -10,6 +10,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, assert_never, cast
 
+from msgspec.structs import replace
+
 from runwire import events as ev
 from runwire.dialects.terminal import numbers
 from runwire.dialects.terminal.asks import Asks, Checklist, summary
@@ -22,7 +24,7 @@ from runwire.dialects.terminal.preview import Output
 from runwire.dialects.terminal.prose import Prose
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from runwire.events import AnyEvent, Event
     from runwire.seams import Options
@@ -62,7 +64,7 @@ class TerminalEncoder:
 
     def encode(self, events: Sequence[Event], /) -> bytes:
         """Give the bytes of these events."""
-        for event in cast("Sequence[AnyEvent]", events):
+        for event in _joined(cast("Sequence[AnyEvent]", events)):
             self._take(event)
         self._paper.status = self._status()
         return self._paper.take()
@@ -305,3 +307,32 @@ class TerminalEncoder:
         if not doing and self._prose is None and self._started is not None:
             doing = f"waiting for {self._started.harness}"
         return f"{self._look.symbols.busy} {doing}" if doing else ""
+
+
+def _joined(events: Sequence[AnyEvent]) -> Iterator[AnyEvent]:
+    """Deltas of one message that follow each other, as one: what is shown does not depend on how a text was cut."""
+    run: list[ev.Text | ev.Thinking] = []
+    for event in events:
+        if isinstance(event, ev.Text | ev.Thinking) and (not run or _goes_on(run[0], event)):
+            run.append(event)
+            continue
+        if run:
+            yield _whole(run)
+            run = []
+        if isinstance(event, ev.Text | ev.Thinking):
+            run.append(event)
+        else:
+            yield event
+    if run:
+        yield _whole(run)
+
+
+def _goes_on(first: ev.Text | ev.Thinking, event: ev.Text | ev.Thinking) -> bool:
+    return type(event) is type(first) and event.message_id == first.message_id and event.parent == first.parent
+
+
+def _whole(run: list[ev.Text | ev.Thinking]) -> ev.Text | ev.Thinking:
+    if len(run) == 1:
+        return run[0]
+    ts = next((event.ts for event in run if event.ts > 0), run[0].ts)
+    return replace(run[0], delta="".join([event.delta for event in run]), ts=ts)

@@ -318,7 +318,7 @@ class Prose:
         self._start()
         blanks, self._blanks = expanded(self._blanks, max(paper.column - self._indent, 0)), ""
         if not paper.open and self._indent:
-            paper.put((" " * self._indent, ""))
+            paper.add(" " * self._indent)
         if self._code:
             word = blanks + word
         else:
@@ -327,24 +327,31 @@ class Prose:
             elif paper.column + len(blanks) + cells(word) > paper.look.width and paper.column > self._margin():
                 blanks = self._break()
             if blanks:
-                paper.put((blanks, ""))
+                paper.add(blanks)
         while cells(word) > (room := paper.look.width - paper.column):
             at = split_at(word, room)
             if not at and paper.column <= self._margin():
                 at = 1  # a window that is narrower than the character
-            paper.put(*self._styled(word[:at], style))
+            self._put(word[:at], style)
             word = word[at:]
             self._break()
         if not rest:
-            paper.put(*self._styled(word, style))
+            self._put(word, style)
         return word
+
+    def _put(self, word: str, style: str | None) -> None:
+        spans = self._styled(word, style)
+        if len(spans) == 1 and not (spans[0][1] and self._paper.look.color):
+            self._paper.add(spans[0][0])
+        else:
+            self._paper.put(*spans)
 
     def _break(self) -> str:
         """Go on in the next line, at its margin."""
         self._paper.end_line()
         margin = self._indent if self._code else self._margin()
         if margin:
-            self._paper.put((" " * margin, ""))
+            self._paper.add(" " * margin)
         return ""
 
     def _styled(self, word: str, style: str | None) -> list[Span]:
