@@ -640,7 +640,19 @@ def test_a_permission_is_answered_with_the_input_that_was_asked_about() -> None:
     }
     denied = sent(Command("permit", "r", text="never", value=False), can_use(command="ls"))
     assert denied["response"]["response"] == {"behavior": "deny", "message": "never"}
-    assert sent(Command("permit", "r", value="deny"))["response"]["response"]["behavior"] == "deny"
+    refused = sent(Command("permit", "r", value="deny"), can_use(command="ls"))
+    assert refused["response"]["response"]["behavior"] == "deny"
+
+
+@pytest.mark.parametrize(("value", "behavior"), [("once", "allow"), (True, "allow"), ("no", "deny"), ({}, "deny")])
+def test_a_person_answers_a_permission_too(value: Any, behavior: str) -> None:
+    found = sent(Command("answer", "r", value=value), can_use(command="ls"))
+    assert found["response"]["response"]["behavior"] == behavior
+
+
+def test_nothing_is_said_to_what_was_never_asked() -> None:
+    assert sent(Command("permit", "r", value=True)) is None
+    assert sent(Command("answer", "r", value=True)) is None
 
 
 def test_a_question_is_answered_with_the_answers() -> None:

@@ -287,6 +287,8 @@ def test_no_result_is_no_success_whatever_the_exit(cli: Cli) -> None:
         (["run", "go", "--command", "a 'b"], "--command cannot be split: No closing quotation"),
         (["run", "go", "--command", " "], "--command is empty"),
         (["run", "go", "--harness", "scripted", "--command", "x"], "--command has nothing to replace"),
+        (["run", "go", "--harness", "codex", "--allow", "ls"], "--allow and --deny cannot be used with"),
+        (["run", "go", "--harness", "claude", "--sandbox"], "--sandbox cannot be used with the harness 'claude'"),
         (["run", "go", "--output-schema", "gone.json"], "cannot read gone.json: no such file"),
         (["run", "two", "prompts"], "unknown option prompts"),
         (["run", "-p", "two", "prompts"], "two prompts were given"),

@@ -222,8 +222,7 @@ def prepare(job: Job, name: str) -> Plan:
         raise UsageError(f"the harness {name!r} runs no program, so no command can take its place")
     plan = Plan(job=job, harness=found, run_id=f"run_{uuid4().hex[:24]}", session_id=str(uuid4()))
     try:
-        if found.check is not None:
-            found.check(job)
+        found.examine(job)
         plan.launch = None if found.launch is None else found.launch(job)
     except NotReady as error:
         plan.child = error  # for the run to tell

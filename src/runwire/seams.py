@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
 from msgspec import Struct, field  # dataclasses would cost a fifth of the start of a command
 
-from runwire.errors import UnknownName
+from runwire.errors import UnknownName, UsageError
 from runwire.events import Code, Tokens
 
 if TYPE_CHECKING:
@@ -203,12 +203,16 @@ class Job(Struct, frozen=True):
 
 
 class Launch(Struct, frozen=True):
-    """How to start the child. `stdin`: bytes to write and close after; None = closed from the start."""
+    """How to start the child. `stdin`: bytes to write and close after; None = closed from the start.
+
+    `talks`: stdin stays open until the agent's verdict, for commands of a two-way wire.
+    """
 
     argv: list[str]
     env: dict[str, str]
     stdin: bytes | None
     dialect: str
+    talks: bool = False
 
 
 class Session(Protocol):
@@ -241,18 +245,27 @@ class Readiness(Struct, frozen=True):
 class Harness(Struct, frozen=True):
     """A program (`launch`) or a session of our own (`open`), and what it can do.
 
-    `check` looks at a job before anything is started: it raises UsageError for what cannot be, NotReady for what is
-    missing.
+    `options` are the names that it knows in `Job.options`. `check` looks at a job before anything is started: it raises
+    UsageError for what cannot be, NotReady for what is missing.
     """
 
     name: str
     capabilities: frozenset[str] = frozenset()
+    options: frozenset[str] = frozenset()
     launch: Callable[[Job], Launch] | None = None
     open: Callable[[Job, Any], AbstractAsyncContextManager[Session]] | None = None
     probe: Callable[[dict[str, str]], Readiness] | None = None
     check: Callable[[Job], None] | None = None
     install: str = ""
     about: str = ""
+
+    def examine(self, job: Job) -> None:
+        """Raise UsageError for what it does not understand, and what `check` raises."""
+        for name in job.options.keys() - self.options:
+            known = f"; it knows {', '.join(sorted(self.options))}" if self.options else ""
+            raise UsageError(f"the harness {self.name!r} has no option {name!r}{known}")
+        if self.check is not None:
+            self.check(job)
 
 
 class Sink(Protocol):

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from itertools import groupby
 
 import pytest
@@ -10,6 +12,7 @@ from live.stage import (
     CLAUDE,
     ODD_PROMPTS,
     ODD_TEXT,
+    PATIENCE,
     PROMPT,
     SECRET,
     completed,
@@ -18,6 +21,7 @@ from live.stage import (
     lawful,
     numbered_lines,
     tokens,
+    told,
 )
 
 from runwire.testing.model_server import Call, Cut, Failed, Http, Huge, Turn
@@ -326,3 +330,95 @@ def test_whether_it_is_ready(stage):
     assert here.probe() == (CLAUDE.version, True)
     del here.env["ANTHROPIC_API_KEY"]
     assert here.probe() == (CLAUDE.version, False)
+
+
+# --- leave, asked for and given by us ---------------------------------------------------------------------------------
+
+ONE_CALL = [Turn(text="I do it.", tools=[CLAUDE.bash("echo done > made.txt")]), Turn(text="That was it.")]
+
+
+def strict(here):
+    """The stage, where the agent may do nothing by itself."""
+    (here.home / ".claude" / "settings.json").unlink()
+    return here
+
+
+def ends(run):
+    """How each call ended, and how each request for leave was settled."""
+    return [event["status"] for event in run.of("tool_end")], [(e["outcome"], e["by"]) for e in run.of("resolved")]
+
+
+@pytest.mark.parametrize(
+    ("options", "expected", "made"),
+    [
+        (["--allow", "bash:echo *"], (["ok"], [("allowed", "policy")]), True),
+        (["--approve", "full", "--deny", "bash:rm *"], (["ok"], [("allowed", "policy")]), True),
+        (["--approve", "full", "--deny", "bash:echo *"], (["denied"], [("denied", "policy")]), False),
+        (["--allow", "bash:git *"], (["denied"], [("denied", "policy")]), False),
+    ],
+)
+def test_our_rules_answer_what_it_asks(stage, options, expected, made):
+    here = strict(stage(ONE_CALL))
+    run = completed(here.run(*options), turns=2)
+    assert ends(run) == expected
+    assert (here.project / "made.txt").exists() is made
+    if not made:
+        assert "It was not run: " in json.dumps(here.server.requests[-1].body["messages"])
+
+
+ATTENDED = """
+import asyncio, json, sys
+from msgspec import to_builtins
+from runwire import events as ev, run
+
+async def main():
+    async with run(sys.argv[1], harness="claude", model="claude-sonnet-4-5", attended=True) as running:
+        async for event in running:
+            print(json.dumps(to_builtins(event)), flush=True)
+            if isinstance(event, ev.Permission | ev.Question):
+                assert await running.answer(event.request_id, json.loads(sys.argv[2]))
+
+asyncio.run(main())
+"""
+
+
+def attended(here, answer):
+    """A run in which somebody gives this answer to whatever is asked."""
+    argv = [sys.executable, "-c", ATTENDED, PROMPT, json.dumps(answer)]
+    options = {"cwd": here.project, "env": here.env, "timeout": PATIENCE}
+    done = subprocess.run(argv, check=True, stdin=subprocess.DEVNULL, capture_output=True, **options)
+    return completed(told(0, done.stdout, done.stderr.decode()), turns=2)
+
+
+@pytest.mark.parametrize(("answer", "status", "outcome"), [("allow", "ok", "allowed"), ("deny", "denied", "denied")])
+def test_a_person_gives_leave_or_not(stage, answer, status, outcome):
+    here = strict(stage(ONE_CALL))
+    run = attended(here, answer)
+    assert ends(run) == ([status], [(outcome, "user")])
+    assert [event["title"] for event in run.of("permission")]
+    assert (here.project / "made.txt").exists() is (answer == "allow")
+
+
+QUESTION = {
+    "question": "Which colour?",
+    "header": "Colour",
+    "multiSelect": False,
+    "options": [{"label": "red", "description": "warm"}, {"label": "blue", "description": "cold"}],
+}
+ASKS = [Turn(tools=[Call("AskUserQuestion", {"questions": [QUESTION]})]), Turn(text="So be it.")]
+
+
+def test_a_person_answers_a_question(stage):
+    here = stage(ASKS)
+    run = attended(here, {"Which colour?": "blue"})
+    (asked,) = run.of("question")
+    assert [(ask["prompt"], [o["label"] for o in ask["options"]]) for ask in asked["questions"]] == [
+        ("Which colour?", ["red", "blue"])
+    ]
+    assert [(e["outcome"], e["answer"]) for e in run.of("resolved")] == [("answered", {"Which colour?": "blue"})]
+    assert "blue" in json.dumps(here.server.requests[-1].body["messages"])
+
+
+def test_a_question_that_nobody_can_answer_is_refused(stage):
+    run = completed(stage(ASKS).run("--allow", "bash"), turns=2)
+    assert [(e["outcome"], e["by"]) for e in run.of("resolved")] == [("denied", "policy")]

@@ -38,7 +38,7 @@ class Rule:
 
     def fits(self, tool: str, subjects: Sequence[str]) -> bool:
         """Whether the rule speaks of this call. A permission must fit every subject, a refusal any of them."""
-        if not fnmatchcase(tool, self.tool):
+        if not fnmatchcase(tool.lower(), self.tool.lower()):  # some agents write Bash, some bash
             return False
         if self.pattern == "*":
             return True

@@ -75,8 +75,7 @@ def _run(args: argparse.Namespace, job: Job, found: Harness, wire: str, sinks: l
 def _start(found: Harness, launch: Launch | None, job: Job) -> Child | NotReady | None:
     """The child, or why there is none: that is told in the stream. Raises UsageError for what cannot be asked for."""
     try:
-        if found.check is not None:
-            found.check(job)
+        found.examine(job)
         if launch is None:
             return None
         from runwire.process import spawn

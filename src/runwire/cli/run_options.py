@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from runwire.cli.options import Parser, duration, seconds
 from runwire.cli.screen import fitted
 from runwire.errors import UsageError
+from runwire.seams import harness
 
 if TYPE_CHECKING:
     import argparse
@@ -57,8 +58,8 @@ def _model_options(found: Parser) -> None:
     add("--output-schema", metavar="FILE", help="a JSON schema for the answer")
     add("--resume-native", metavar="ID", help="go on with this session of the agent itself")
     add("--approve", choices=_LADDER, default="ask", help="what it may do (default: ask; unattended that denies)")
-    add("--allow", action="append", default=[], metavar="RULE", help='native: TOOL or "TOOL:GLOB", as in "bash:git *"')
-    add("--deny", action="append", default=[], metavar="RULE", help="native: the same, refused; stands above --allow")
+    add("--allow", action="append", default=[], metavar="RULE", help='"TOOL" or "TOOL:GLOB", such as "bash:git *"')
+    add("--deny", action="append", default=[], metavar="RULE", help="the same, refused (both: native and claude)")
     add("--mcp", metavar="FILE", help="native: tools of the MCP servers of this file (the format of .mcp.json)")
     add("--sandbox", nargs="?", const="on", choices=["on", "strict"], help="native: shell commands in bubblewrap")
 
@@ -137,7 +138,7 @@ def job_of(args: argparse.Namespace) -> Job:
 
 
 def _native(args: argparse.Namespace) -> dict[str, Any]:
-    """What only our own agent understands."""
+    """What only some harnesses understand."""
     options: dict[str, Any] = {}
     if args.allow or args.deny:
         from runwire.agent.approvals import rule
@@ -150,6 +151,9 @@ def _native(args: argparse.Namespace) -> dict[str, Any]:
     for name in ("sandbox", "fallback_model", "max_tokens"):
         if getattr(args, name) is not None:
             options[name] = getattr(args, name)
+    for name in options.keys() - harness(args.harness).options:
+        flag = "--allow and --deny" if name == "rules" else f"--{name.replace('_', '-')}"
+        raise UsageError(f"{flag} cannot be used with the harness {args.harness!r}")
     return options
 
 

@@ -3,14 +3,16 @@
 Facts: `--output-format stream-json` with `-p` needs `--verbose`; the prompt may come on stdin, which keeps it out of
 the process list; as root the program refuses to skip permissions; without a terminal a tool that would need leave is
 denied; `--json-schema` takes the schema, not its file. The ladder: read = plan mode, ask = default mode (unattended:
-denied with a reason), edit = acceptEdits, full = bypassPermissions. Proved with 2.1.197 and 2.1.332.
+denied with a reason), edit = acceptEdits, full = bypassPermissions. With rules, or with somebody who attends, it asks
+us (`--permission-prompt-tool stdio`) for what it may not do by itself, and the prompt and the answers are lines on its
+stdin. Proved with 2.1.197 and 2.1.332.
 """
 
 from __future__ import annotations
 
 from runwire.errors import UsageError
 from runwire.process import program
-from runwire.seams import Harness, Job, Launch, Readiness
+from runwire.seams import Command, Harness, Job, Launch, Readiness
 
 INSTALL = "npm install -g @anthropic-ai/claude-code"
 _MODES = {"read": "plan", "ask": "default", "edit": "acceptEdits", "full": "bypassPermissions"}
@@ -26,7 +28,10 @@ def launch(job: Job) -> Launch:
         "--verbose",
         "--include-partial-messages",
     ]
-    argv += ["--permission-mode", _MODES[job.approve]]
+    talks = job.attended or bool(job.options.get("rules"))
+    argv += ["--permission-mode", "default" if talks and job.approve != "read" else _MODES[job.approve]]
+    if talks:
+        argv += ["--input-format", "stream-json", "--permission-prompt-tool", "stdio"]
     if job.model:
         argv += ["--model", job.model]
     if job.resume:
@@ -39,7 +44,16 @@ def launch(job: Job) -> Launch:
         argv += ["--effort", job.effort]
     if job.output_schema:
         argv += ["--json-schema", _content(job.output_schema)]
-    return Launch(argv=argv, env=job.env, stdin=job.prompt.encode("utf-8", "replace"), dialect="claude")
+    prompt = job.prompt.encode("utf-8", "replace")
+    return Launch(
+        argv=argv, env=job.env, stdin=_said(prompt.decode()) if talks else prompt, dialect="claude", talks=talks
+    )
+
+
+def _said(prompt: str) -> bytes:
+    from runwire.dialects.claude.control import Control  # the program starts before anything that only this needs
+
+    return Control().send(Command("prompt", text=prompt))
 
 
 def _content(file: str) -> str:
@@ -84,8 +98,12 @@ HARNESS = Harness(
             "schema",
             "subagents",
             "model",
+            "questions",
+            "permissions",
+            "steer",
         }
     ),
+    options=frozenset({"rules"}),
     launch=launch,
     probe=probe,
     install=INSTALL,

@@ -54,6 +54,10 @@ HARNESS = Harness(
         "deltas", "thinking", "tools", "usage", "cost", "max_turns", "max_cost", "schema", "subagents", "model", "plan",
         "questions", "permissions", "edits", "steer",
     }),
+    options=frozenset({
+        "cache", "cache_warnings", "fallback_model", "max_tokens", "mcp", "outside", "private_hosts", "rules",
+        "sandbox",
+    }),
     open=open_session,
     probe=probe,
     check=check,

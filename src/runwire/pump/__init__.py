@@ -218,7 +218,8 @@ class Run:
         job = self.plan.job
         context = Context(resumed=job.resume is not None, cwd=job.cwd, variant=variant)
         reading = Reading(found, context, copies=self.plan.copies)
-        await self._run(ChildSession(child, reading, settle=self.plan.settle))
+        talks = self.plan.launch is not None and self.plan.launch.talks
+        await self._run(ChildSession(child, reading, settle=self.plan.settle, job=job if talks else None))
         self.fault = self.fault or reading.fault
 
     async def _run_session(self) -> None:

@@ -17,10 +17,12 @@ from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING
 
 from runwire.pipeline import Reading, faulty
-from runwire.seams import Command, Exit, Output, Send
+from runwire.pump.gate import Gate
+from runwire.seams import Command, Exit, Output, Send, Verdict
 
 if TYPE_CHECKING:
     from runwire.process import Child
+    from runwire.seams import Job
 
 BLOCK = 1 << 18
 TAIL = 65536
@@ -34,7 +36,8 @@ _HELD = 1 << 20  # bytes that a pipe can hold: so much may still be the program'
 class ChildSession:
     """Speaks with a child through one decoder."""
 
-    def __init__(self, child: Child, reading: Reading, *, settle: float) -> None:
+    def __init__(self, child: Child, reading: Reading, *, settle: float, job: Job | None = None) -> None:
+        """`job`: of an agent that is spoken with; its requests are judged as the job says."""
         self._loop = asyncio.get_running_loop()
         self._child = child
         self.reading = reading
@@ -45,7 +48,8 @@ class ChildSession:
         self._paused = False
         self._tail = bytearray()
         self._to_write = bytearray(child.to_write or b"")
-        self._keep_stdin = False
+        self._keep_stdin = job is not None
+        self._gate = None if job is None else Gate(job, self._say)
         self._last = self._loop.time()
         self._gone: float | None = None
         self._after = 0
@@ -68,14 +72,19 @@ class ChildSession:
 
     async def send(self, command: Command, /) -> bool:
         """Say it in the wire if the wire is two-way; an interrupt can always be said, as a signal."""
-        say = getattr(self.reading.decoder, "send", None)
-        if say is not None and self._keep_stdin and (data := say(command)):
-            self._write(data)
+        if self._say(command):
             return True
         if command.verb == "interrupt":
             self._child.interrupt()
             return True
         return False
+
+    def _say(self, command: Command) -> bool:
+        say = getattr(self.reading.decoder, "send", None)
+        if say is None or not self._keep_stdin or not (data := say(command)):
+            return False
+        self._write(data)
+        return True
 
     async def stop(self, patience: float, /) -> None:
         """End the program and all that belongs to it."""
@@ -194,8 +203,15 @@ class ChildSession:
                 self._child.close_stdin()
 
     def _serve(self, outputs: list[Output]) -> list[Output]:
-        """Answer what a handshake wants at once."""
+        """Answer at once what a handshake wants and what is judged here; hang up after the verdict."""
         for output in outputs:
             if isinstance(output, Send):
                 self._write(output.data)
+        if self._gate is None:
+            return outputs
+        outputs = self._gate.watch(outputs)
+        if any(isinstance(output, Verdict) for output in outputs):
+            self._keep_stdin = False
+            if not self._to_write:
+                self._child.close_stdin()
         return outputs

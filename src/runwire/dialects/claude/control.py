@@ -22,6 +22,7 @@ _OPTIONS = [
     ev.PermissionOption(id="allow", label="Allow", effect="allow_once"),
     ev.PermissionOption(id="deny", label="Deny", effect="reject_once"),
 ]
+_YES = (True, "allow", "once", "yes")
 
 
 class Control:
@@ -75,15 +76,22 @@ class Control:
                 return _line({"type": "control_request", "request_id": f"runwire-{self._counter}",
                               "request": {"subtype": "interrupt"}})  # fmt: skip
             case "permit":
-                return self._reply(command, allowed=command.value in (True, "allow"))
+                self._forget(command.request_id)  # who permits tells it; an answer is told by what follows it
+                return self._reply(command, allowed=command.value in _YES)
             case "answer":
-                return self._reply(command, allowed=True)
+                return self._reply(command, allowed=self._is_question(command.request_id) or command.value in _YES)
             case _:
                 return b""
 
+    def _is_question(self, request_id: Any) -> bool:
+        return any(asked == (request_id, True) for asked in self._asked.values())
+
     def _reply(self, command: Command, *, allowed: bool) -> bytes:
-        given = dict(mapping(self._inputs.get(command.request_id)))
-        if command.verb == "answer":
+        if command.request_id not in self._inputs:
+            return b""
+        question = self._is_question(command.request_id)
+        given = dict(mapping(self._inputs.pop(command.request_id)))
+        if question and allowed:
             given["answers"] = command.value
         verdict = (
             {"behavior": "allow", "updatedInput": given}
