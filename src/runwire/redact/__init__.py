@@ -129,10 +129,11 @@ class Redactor:
     def _noteworthy(self, outputs: list[Output], block: bytes) -> Sequence[int]:
         """Where the outputs are that must be looked at one by one, in order."""
         text, thinking, progress, needles = ev.Text, ev.Thinking, ev.ToolProgress, self._needles
-        first, pairs, found = needles.first, needles.pairs, [0] if self._held else []
+        first, pairs, ends = needles.first, needles.pairs, needles.ends
+        found = [0] if self._held else []
         kind: type | None = None
         message_id = parent = clean = None
-        begun = others = 0
+        others = 0
         deltas: list[str] = []
         keep, given = deltas.append, cast("list[Any]", outputs)
         for output in given:
@@ -140,34 +141,33 @@ class Redactor:
             if now is kind and output.message_id is message_id and output.parent is parent:
                 keep(output.delta)  # most outputs of most runs
                 continue
-            at = len(deltas) + others
-            if kind is not None:
-                last, kind = deltas[-1], None
-                if last[-1:] in first or last[-2:] in pairs or not last[1:]:
-                    self._note_end(given, begun, at, found)
+            if kind is not None and ((last := deltas[-1])[-1:] in first or last[-2:] in ends or not last):
+                self._note_end(given, len(deltas) + others, found)
             if now is text or now is thinking:
-                kind, message_id, parent, begun = now, output.message_id, output.parent, at
+                kind, message_id, parent = now, output.message_id, output.parent
                 keep(output.delta)
             elif now is progress and output.output_delta is None and (written := output.arguments_delta):
-                keep(written)
+                kind = None
                 if written[-1:] in first or written[-2:] in pairs:
-                    found.append(at)
+                    found.append(len(deltas) + others)
+                keep(written)
             else:
+                kind, at = None, len(deltas) + others
                 others += 1
                 if clean is None:
                     clean = block != b"" and not needles.may_be_in(block)
                 if not clean or self._is_carried(now, output):
                     found.append(at)
         if kind is not None:
-            self._note_end(given, begun, len(outputs), found)
+            self._note_end(given, len(outputs), found)
         return range(len(outputs)) if needles.are_in("".join(deltas)) else found
 
-    def _note_end(self, outputs: list[Any], begun: int, end: int, found: list[int]) -> None:
+    def _note_end(self, outputs: list[Any], end: int, found: list[int]) -> None:
         """A run of deltas of one stream is over: note those that must wait, from the one where a secret may begin."""
-        at, needles = end - 1, self._needles
-        tail = outputs[at].delta
-        if tail[-2:] in needles.pairs or not tail[1:]:
-            while at > begun and len(tail) < needles.longest:
+        at, needles, last = end - 1, self._needles, outputs[end - 1]
+        tail = last.delta
+        if tail[-2:] in needles.ends or not tail:
+            while at > 0 and len(tail) < needles.longest and _is_same(outputs[at - 1], last):
                 at -= 1
                 tail = outputs[at].delta + tail
             wait = needles.waiting(tail)
@@ -271,6 +271,13 @@ _STRING = Decoder(str)
 _ENDING = (ev.Message, ev.Discard, ev.TurnDone, ev.Usage, ev.Input)
 _CARRIED = frozenset({Verdict, ev.Diagnostic, ev.Error})
 """Kinds that can tell what stands in an earlier record."""
+
+
+def _is_same(delta: Any, other: Any) -> bool:
+    """Whether two deltas are of one stream."""
+    if type(delta) is not type(other):
+        return False
+    return bool(delta.message_id == other.message_id and delta.parent == other.parent)
 
 
 def _is_said(stream: Stream, parent: str | None) -> bool:

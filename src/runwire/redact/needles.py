@@ -44,6 +44,7 @@ class Needles:
         self.shortest = 0 if shapes else min(map(len, forms), default=0)
         self.first = frozenset(form[:1] for form in forms)
         self.pairs = frozenset(form[at : at + 2] for form in forms for at in range(len(form) - 1))
+        self.ends = self.pairs | {pair[1:] for pair in self.pairs}  # a short text has something before it
         self.exact = re.compile("|".join(map(re.escape, self.literals)) or "(?!)")
         self._whole = re.compile("|".join([*map(re.escape, self.literals), *(_SHAPES if shapes else ())]) or "(?!)")
         self._rare = [(_rarest(form), form) for form in self.literals]
