@@ -314,12 +314,12 @@ class Stage:
 
     def command(self, *options: str, prompt: str = PROMPT) -> list[str]:
         """The command line of a run that writes events."""
-        given = [*self.agent.options, *options]
-        return [str(self._runwire), "run", "--harness", self.agent.name, "--json", *given, "--", prompt]
+        given = [*self.agent.options, *options, *([] if "--wire" in options else ["--json"])]
+        return [str(self._runwire), "run", "--harness", self.agent.name, *given, "--", prompt]
 
-    def run(self, *options: str, prompt: str = PROMPT, stdin: bytes = b"") -> Outcome:
-        """Run it to its end. Nothing of it may be there afterwards."""
-        done = subprocess.run(
+    def raw(self, *options: str, prompt: str = PROMPT, stdin: bytes = b"") -> subprocess.CompletedProcess[bytes]:
+        """Run it to its end; give what it printed."""
+        return subprocess.run(
             self.command(*options, prompt=prompt),
             env=self.env,
             cwd=self.project,
@@ -328,6 +328,10 @@ class Stage:
             timeout=PATIENCE,
             check=False,
         )
+
+    def run(self, *options: str, prompt: str = PROMPT, stdin: bytes = b"") -> Outcome:
+        """Run it to its end; give its events. Nothing of it may be there afterwards."""
+        done = self.raw(*options, prompt=prompt, stdin=stdin)
         outcome = told(done.returncode, done.stdout, done.stderr.decode("utf-8", "replace"))
         assert self.left(outcome.started["pid"]) == []
         return outcome
