@@ -3,7 +3,7 @@
 
 SHELL = /bin/sh
 .DEFAULT_GOAL = help
-.PHONY: help setup agents run lint format check test bench tasks bench-tasks pins clean
+.PHONY: help setup agents tools run lint format check test bench tasks bench-tasks pins clean
 
 # PYTHON: an interpreter of 3.11 or later; found by itself when empty. JOBS: processes that run tests.
 PYTHON =
@@ -74,6 +74,18 @@ $(AGENTS_READY): agents/package.json
 	@$(AGENTS)/.bin/codex --version
 	@touch $@
 
+# The shells that completion is for, and what the native agent uses where it is there. Without them a few tests are
+# skipped, so a machine where they cannot be installed is no failure.
+tools:
+	@missing=''; \
+	for pair in zsh:zsh fish:fish bwrap:bubblewrap rg:ripgrep; do \
+		command -v "$${pair%%:*}" >/dev/null || missing="$$missing $${pair##*:}"; \
+	done; \
+	if test -n "$$missing" && test "$$(id -u)" = 0 && command -v apt-get >/dev/null; then \
+		{ apt-get -qq update && DEBIAN_FRONTEND=noninteractive apt-get -qqy install --no-install-recommends $$missing; } \
+			>/dev/null 2>&1 || echo "not installed:$$missing; the tests that need them are skipped" >&2; \
+	fi
+
 run: $(READY) ## show our own agent at work on a scripted model; needs no key and no network
 	@folder=$$(mktemp -d) && trap 'rm -rf "$$folder"' EXIT && trap 'exit 130' INT TERM && \
 	cp -R examples/sample-project/. "$$folder" && cd "$$folder" && \
@@ -97,7 +109,7 @@ $(LOCAL_READY): $(READY) constraints/local.txt
 	@$(UV) pip install --python $(BIN)/python --no-deps --require-hashes --compile-bytecode -r constraints/local.txt
 	@touch $@
 
-test: lint $(AGENTS_READY) $(LOCAL_READY) ## the gate and every test there is, also with the real agents
+test: lint tools $(AGENTS_READY) $(LOCAL_READY) ## the gate and every test there is, also with the real agents
 	$(BIN)/pytest -n $(JOBS)
 
 bench: $(BENCH_READY) ## measure against the floor and the peers

@@ -209,21 +209,34 @@ def test_an_answer_that_never_fits(tmp_path: Path, schema: Path) -> None:
 # --- the sandbox --------------------------------------------------------------------------------------------------
 
 
-def test_a_sandbox_is_kept_or_refused(tmp_path: Path) -> None:
+NETWORK = "tail -n +3 /proc/net/dev | cut -d: -f1"
+
+
+def _has_bubblewrap() -> bool:
+    tried = ["bwrap", "--ro-bind", "/", "/", "--unshare-pid", "--", "/bin/true"]
+    return which("bwrap") is not None and succeeds(tried)
+
+
+@pytest.mark.parametrize("mode", ["on", "strict"])
+def test_a_sandbox_is_kept_or_refused(tmp_path: Path, mode: str) -> None:
     """Where bubblewrap works, a command cannot write outside; where it does not, the run is refused. Never neither."""
     from runwire.agent.sandbox import wrapper
 
-    inside, outside = tmp_path / "project", tmp_path / "outside"
+    inside, outside = tmp_path / "project", Path(__file__).parent / f"outside-{tmp_path.name}"
     inside.mkdir()
-    turns = [Turn(tools=[Call("bash", {"command": f"touch in; touch {outside}"})]), Turn(text="ok")]
-    if which("bwrap") is None or not succeeds(["bwrap", "--ro-bind", "/", "/", "--unshare-pid", "--", "/bin/true"]):
+    commands = [f"touch in; touch {outside}", f"touch {tmp_path}/temporary", NETWORK]
+    turns = [Turn(tools=[Call("bash", {"command": command}) for command in commands]), Turn(text="ok")]
+    if not _has_bubblewrap():
         with pytest.raises(NotReady, match="bubblewrap"):
             wrapper("on", inside)
         return
-    played = play(turns, inside, options={"sandbox": "on"})
+    played = play(turns, inside, options={"sandbox": mode})
+    written, temporary, network = played.of(ev.ToolEnd)
     assert (inside / "in").exists()
     assert not outside.exists()
-    assert played.end("bash").status == "error"
+    assert (written.status, "Read-only file system" in written.output) == ("error", True)
+    assert (temporary.status, (tmp_path / "temporary").exists()) == ("ok", False)  # /tmp is one of its own
+    assert (network.output.split() == ["lo"]) is (mode == "strict")
 
 
 def test_an_unknown_sandbox_is_refused(tmp_path: Path) -> None:
