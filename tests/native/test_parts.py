@@ -224,7 +224,7 @@ def test_a_sandbox_is_kept_or_refused(tmp_path: Path, mode: str) -> None:
 
     inside, outside = tmp_path / "project", Path(__file__).parent / f"outside-{tmp_path.name}"
     inside.mkdir()
-    commands = [f"touch in; touch {outside}", f"touch {tmp_path}/temporary", NETWORK]
+    commands = [f"mkdir in; cd in; touch {outside}", f"pwd; touch {tmp_path}/temporary", NETWORK]
     turns = [Turn(tools=[Call("bash", {"command": command}) for command in commands]), Turn(text="ok")]
     if not _has_bubblewrap():
         with pytest.raises(NotReady, match="bubblewrap"):
@@ -235,7 +235,7 @@ def test_a_sandbox_is_kept_or_refused(tmp_path: Path, mode: str) -> None:
     assert (inside / "in").exists()
     assert not outside.exists()
     assert (written.status, "Read-only file system" in written.output) == ("error", True)
-    assert (temporary.status, (tmp_path / "temporary").exists()) == ("ok", False)  # /tmp is one of its own
+    assert (temporary.output, (tmp_path / "temporary").exists()) == (f"{inside}/in\n", False)  # /tmp is one of its own
     assert (network.output.split() == ["lo"]) is (mode == "strict")
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from shutil import which
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from runwire.errors import NotReady, UsageError
 
@@ -18,12 +18,16 @@ if TYPE_CHECKING:
 MODES = ("", "on", "strict")
 
 
-def wrapper(mode: str, workspace: Path) -> Callable[[list[str]], list[str]]:
+Wrap: TypeAlias = Callable[[list[str], str], list[str]]
+"""Puts a command line into the sandbox; the second is one more folder that it may write to, or empty."""
+
+
+def wrapper(mode: str, workspace: Path) -> Wrap:
     """What puts a command line into the sandbox. Raises NotReady where there is none."""
     if mode not in MODES:
         raise UsageError(f"--sandbox={mode}: the modes are on and strict")
     if not mode:
-        return lambda argv: argv
+        return lambda argv, _folder: argv
     program = which("bwrap")
     if not sys.platform.startswith("linux"):
         raise NotReady(f"--sandbox needs Linux; this is {sys.platform}", "run without it, or in a container")
@@ -36,7 +40,7 @@ def wrapper(mode: str, workspace: Path) -> Callable[[list[str]], list[str]]:
         "--bind", root, root, "--unshare-pid", "--unshare-ipc",
     ]  # fmt: skip
     argv += ["--unshare-net"] if mode == "strict" else []
-    return lambda command: [*argv, "--", *command]
+    return lambda command, folder: [*argv, *(("--bind", folder, folder) if folder else ()), "--", *command]
 
 
 def _prove(program: str) -> None:

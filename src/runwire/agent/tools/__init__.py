@@ -21,6 +21,7 @@ from runwire import events as ev
 if TYPE_CHECKING:
     from runwire.agent.http import Client
     from runwire.agent.jobs import Jobs
+    from runwire.agent.sandbox import Wrap
     from runwire.events import Event, Media, ToolErrorCode, ToolKind
     from runwire.seams import Output
 
@@ -70,7 +71,7 @@ class Bench:
     jobs: Jobs
     ask: Callable[[list[ev.Ask]], Awaitable[dict[str, Any] | None]] | None = None
     spawn: Callable[[str], Awaitable[Outcome]] | None = None
-    wrap: Callable[[list[str]], list[str]] = lambda argv: argv
+    wrap: Wrap = lambda argv, _folder: argv
     outside: bool = False
     images: bool = True
     private_hosts: bool = False

@@ -15,7 +15,7 @@ from runwire.errors import NotReady
 
 async def start(value: dict[str, Any], bench: Bench) -> Outcome:
     """Start a job."""
-    argv = bench.wrap(["/bin/bash", "-c", f"exec 2>&1\n{value['command']}"])
+    argv = bench.wrap(["/bin/bash", "-c", f"exec 2>&1\n{value['command']}"], "")
     try:
         job = bench.jobs.start(value["command"], argv, bench.env, bench.cwd)
     except (Full, NotReady) as error:

@@ -27,7 +27,8 @@ async def run(value: dict[str, Any], bench: Bench) -> Outcome:
     seconds = min(float(value.get("timeout", TIMEOUT)), LONGEST)
     with tempfile.TemporaryDirectory(prefix="runwire-") as scratch:
         where = f"{scratch}/cwd"
-        argv = bench.wrap(["/bin/bash", "-c", f"trap 'pwd > \"{where}\" 2> /dev/null' EXIT\n{value['command']}\n"])
+        noting = f"trap '{{ pwd > \"{where}\"; }} 2> /dev/null' EXIT"
+        argv = bench.wrap(["/bin/bash", "-c", f"{noting}\n{value['command']}\n"], scratch)
         child = spawn(Launch(argv=argv, env=bench.env, stdin=None, dialect="text"), str(bench.cwd))
         printed = Printed(child, bench)
         timed_out = await printed.collect(seconds)
