@@ -25,9 +25,8 @@ from runwire.errors import BadOption
 from runwire.events import Event
 from runwire.formats.codes import code_of
 from runwire.formats.heads import heads
-from runwire.formats.jsonl import careful, integer, junk, native, string, typed
+from runwire.formats.jsonl import integer, junk, native, outputs, string
 from runwire.formats.serde import arguments, compact, lines, parsed
-from runwire.framing import Junk
 from runwire.seams import Context, Dialect, Options, Output, Verdict
 
 if TYPE_CHECKING:
@@ -206,7 +205,6 @@ def _entry(entry: ev.PlanEntry) -> _Line:
 
 # --- reading ----------------------------------------------------------------------------------------------------------
 
-_ANY: msgspec.json.Decoder[Any] = msgspec.json.Decoder()
 _KINDS: dict[str, ev.ToolKind] = {
     "read": "read", "write": "write", "edit": "edit", "delete": "delete", "move": "move", "search": "search",
     "execute": "execute", "fetch": "fetch",
@@ -241,18 +239,7 @@ class AgentHarnessDecoder:
 
     def feed(self, block: bytes, /) -> list[Output]:
         """Read a block of whole lines."""
-        out: list[Output] = []
-        found = typed(_ANY, block)
-        if found is not None:
-            for value in found:
-                self._take(value, out)
-            return out
-        for item in careful(block):
-            if isinstance(item, Junk):
-                out.append(junk(item.text))
-            else:
-                self._take(item.value, out)
-        return out
+        return outputs(block, self._take)
 
     def close(self) -> list[Output]:
         """Tell an error that no `exited` followed."""

@@ -31,11 +31,10 @@ from runwire import events as ev
 from runwire.errors import BadOption
 from runwire.formats.codes import code_of
 from runwire.formats.heads import heads
-from runwire.formats.jsonl import careful, integer, junk, mapping, native, string, typed
+from runwire.formats.jsonl import integer, junk, mapping, native, outputs, string
 from runwire.formats.meter import Counts, Meter, counts, most
 from runwire.formats.sorted_json import clip, compact, lines
 from runwire.formats.toolkinds import locations, tool_kind
-from runwire.framing import Junk
 from runwire.seams import Context, Dialect, Options, Output, Verdict
 
 if TYPE_CHECKING:
@@ -44,7 +43,6 @@ if TYPE_CHECKING:
     from runwire.events import AnyEvent, Event
 
 CAP = 262_144
-_ANY: msgspec.json.Decoder[Any] = msgspec.json.Decoder()
 _Line: TypeAlias = dict[str, Any]
 _TOLD = {"completed", "truncated"}  # with the text, and after a turn_done: the last reply came to its end
 _WHY = {
@@ -224,18 +222,7 @@ class BullpenDecoder:
 
     def feed(self, block: bytes, /) -> list[Output]:
         """Read a block of whole lines."""
-        out: list[Output] = []
-        found = typed(_ANY, block)
-        if found is not None:
-            for value in found:
-                self._record(value, out)
-            return out
-        for item in careful(block):
-            if isinstance(item, Junk):
-                out.append(junk(item.text))
-            else:
-                self._record(item.value, out)
-        return out
+        return outputs(block, self._record)
 
     def close(self) -> list[Output]:
         """Nothing is held back."""

@@ -22,14 +22,13 @@ from runwire import events as ev
 from runwire.errors import BadOption
 from runwire.events import AnyEvent, Event
 from runwire.formats.jsonl import careful, junk, native, retyped, typed
+from runwire.formats.line_ends import escaped
 from runwire.framing import Junk
 from runwire.seams import Context, Dialect, Options, Output
 
 CAP = 262_144
 _EVENTS: msgspec.json.Decoder[AnyEvent] = msgspec.json.Decoder(AnyEvent)
 _ENCODER = msgspec.json.Encoder()
-_ESCAPES = {"\u2028": "\\u2028", "\u2029": "\\u2029", "\x85": "\\u0085"}
-_TABLE = str.maketrans(_ESCAPES)
 
 
 class RunwireEncoder:
@@ -61,7 +60,7 @@ class RunwireEncoder:
                 events, encoded = capped, _ENCODER.encode_lines(capped)
         if self._ids:
             encoded = self._with_ids(events)
-        return encoded if encoded.isascii() else escaped(encoded)
+        return escaped(encoded)
 
     def close(self) -> bytes:
         """Nothing is left."""
@@ -120,35 +119,6 @@ class RunwireEncoder:
             if isinstance(event, ev.TurnDone) and event.parent is None:
                 self._turn += 1
         return b"".join(lines)
-
-
-def escaped(encoded: bytes) -> bytes:
-    """NDJSON whose strings hold no character that `str.splitlines` takes for a line end.
-
-    Their last bytes are rare, and one byte is found ten times faster than the text is decoded.
-    """
-    for character in _ENDS:
-        if _holds(encoded, character):
-            return encoded.decode().translate(_TABLE).encode()
-    return encoded
-
-
-def _holds(encoded: bytes, character: bytes) -> bool:
-    last, size, at = character[-1:], len(character), -1
-    for _ in range(_LEAPS + len(encoded) // _STEP):
-        at = encoded.find(last, at + 1)
-        if at < 0:
-            return False
-        if encoded[at + 1 - size : at + 1] == character:
-            return True
-    return character in encoded
-
-
-_ENDS = [character.encode() for character in _ESCAPES]
-_LEAPS = 64
-_STEP = 512
-"""So often the last byte of a character may stand in others (it does in é), and once more for each so many bytes,
-before the whole is looked for: a leap costs what that takes for a hundred bytes."""
 
 
 def clip(text: str, cap: int) -> str:

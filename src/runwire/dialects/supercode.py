@@ -27,11 +27,10 @@ from runwire import events as ev
 from runwire.errors import BadOption
 from runwire.formats.codes import code_of
 from runwire.formats.heads import heads
-from runwire.formats.jsonl import careful, integer, junk, mapping, native, string, typed
+from runwire.formats.jsonl import integer, junk, mapping, native, outputs, string
 from runwire.formats.serde import arguments, parsed
 from runwire.formats.sorted_json import lines
 from runwire.formats.toolkinds import locations, tool_kind
-from runwire.framing import Junk
 from runwire.seams import Context, Dialect, Options, Output, Verdict
 
 if TYPE_CHECKING:
@@ -39,7 +38,6 @@ if TYPE_CHECKING:
 
     from runwire.events import AnyEvent, Event
 
-_ANY: msgspec.json.Decoder[Any] = msgspec.json.Decoder()
 _Line: TypeAlias = dict[str, Any]
 
 
@@ -181,18 +179,7 @@ class SupercodeDecoder:
 
     def feed(self, block: bytes, /) -> list[Output]:
         """Read a block of whole lines."""
-        out: list[Output] = []
-        found = typed(_ANY, block)
-        if found is not None:
-            for value in found:
-                self._record(value, out)
-            return out
-        for item in careful(block):
-            if isinstance(item, Junk):
-                out.append(junk(item.text))
-            else:
-                self._record(item.value, out)
-        return out
+        return outputs(block, self._record)
 
     def close(self) -> list[Output]:
         """Give the end of the last round trip."""

@@ -6,8 +6,8 @@ skipped values, so a block is checked for UTF-8 first, and what fails goes line 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any, TypeVar
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
@@ -15,7 +15,11 @@ from runwire.events import Diagnostic, Native
 from runwire.events.values import clean
 from runwire.framing import Junk, Record, records
 
+if TYPE_CHECKING:
+    from runwire.seams import Output
+
 T = TypeVar("T")
+_ANY: msgspec.json.Decoder[Any] = msgspec.json.Decoder()
 
 
 def typed(decoder: msgspec.json.Decoder[T], block: bytes, *, guarded: bool = True) -> list[T] | None:
@@ -62,6 +66,22 @@ def careful(block: bytes) -> Iterator[Record | Junk]:
     for line in block.split(b"\n"):
         if line:
             yield from records(line)
+
+
+def outputs(block: bytes, read: Callable[[Any, list[Output]], object]) -> list[Output]:
+    """What `read` makes of each JSON value of a block of lines; what is no JSON is a diagnostic."""
+    out: list[Output] = []
+    found = typed(_ANY, block)
+    if found is not None:
+        for value in found:
+            read(value, out)
+        return out
+    for item in careful(block):
+        if isinstance(item, Junk):
+            out.append(junk(item.text))
+        else:
+            read(item.value, out)
+    return out
 
 
 def retyped(decoder: msgspec.json.Decoder[T], value: Any) -> T | None:

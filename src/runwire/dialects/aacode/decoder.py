@@ -14,23 +14,20 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-import msgspec
 from msgspec import UNSET
 
 from runwire import events as ev
 from runwire.dialects.aacode.encoder import notice
 from runwire.formats.codes import code_of
-from runwire.formats.jsonl import careful, integer, junk, native, string, typed
+from runwire.formats.jsonl import integer, junk, native, outputs, string
 from runwire.formats.serde import compact, parsed
 from runwire.formats.toolkinds import locations, tool_kind
-from runwire.framing import Junk
 from runwire.seams import Verdict
 
 if TYPE_CHECKING:
     from runwire.seams import Context, Output
 
 _Record: TypeAlias = dict[str, Any]
-_ANY: msgspec.json.Decoder[Any] = msgspec.json.Decoder()
 _RETRY = re.compile(r"llm retry (\d+)(?:/(\d+))?(?: \((.*)\))?", re.DOTALL)
 _WORDS: dict[str, ev.ToolStatus] = {
     "error": "error", "failed": "error", "failure": "error", "timeout": "error", "denied": "denied",
@@ -72,18 +69,7 @@ class AacodeDecoder:
 
     def feed(self, block: bytes, /) -> list[Output]:
         """Read a block of whole lines."""
-        out: list[Output] = []
-        found = typed(_ANY, block)
-        if found is not None:
-            for value in found:
-                self._take(value, out)
-            return out
-        for item in careful(block):
-            if isinstance(item, Junk):
-                out.append(junk(item.text))
-            else:
-                self._take(item.value, out)
-        return out
+        return outputs(block, self._take)
 
     def close(self) -> list[Output]:
         """End the calls whose end was told in part."""

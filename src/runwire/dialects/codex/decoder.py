@@ -14,18 +14,15 @@ from __future__ import annotations
 import re
 from typing import Any
 
-import msgspec
 from msgspec import UNSET, UnsetType
 from msgspec import json as mjson
 
 from runwire import events as ev
 from runwire.formats.codes import code_of
-from runwire.formats.jsonl import careful, integer, junk, mapping, native, sequence, string, typed
+from runwire.formats.jsonl import integer, junk, mapping, native, outputs, sequence, string
 from runwire.formats.toolkinds import tool_kind
-from runwire.framing import Junk
 from runwire.seams import Context, Output, Verdict
 
-_ANY: msgspec.json.Decoder[Any] = msgspec.json.Decoder()
 RETRY = re.compile(r"Reconnecting\.\.\. (?:(\d+)/(\d+)|waiting for network)\s*(?:\((.*)\))?", re.DOTALL)
 INTERRUPTED = "turn interrupted"
 _TOOLS = {"command_execution", "file_change", "mcp_tool_call", "collab_tool_call", "web_search"}
@@ -44,18 +41,7 @@ class CodexDecoder:
 
     def feed(self, block: bytes, /) -> list[Output]:
         """Read a block of whole lines."""
-        out: list[Output] = []
-        found = typed(_ANY, block)
-        if found is not None:
-            for value in found:
-                self._record(value, out)
-            return out
-        for item in careful(block):
-            if isinstance(item, Junk):
-                out.append(junk(item.text))
-            else:
-                self._record(item.value, out)
-        return out
+        return outputs(block, self._record)
 
     def close(self) -> list[Output]:
         """Nothing is held back."""
