@@ -14,6 +14,7 @@ from msgspec import Struct, field
 
 from runwire import events as ev
 from runwire.errors import UsageError
+from runwire.formats.jsonl import mapping, plain, string
 from runwire.pipeline import Pipeline, encoder_of, started
 from runwire.redact import Redactor
 from runwire.seams import Context, Dialect, Encoder, Exit, dialect, names
@@ -65,7 +66,7 @@ class Conversion(Struct):
     def _events(self, file: BinaryIO, *, raw: bool) -> Iterator[list[Event]]:
         chunk = self._head(file)
         source, variant = self._source(chunk)
-        run_id, session_id = identity(chunk)
+        run_id, session_id = identity(chunk, source.run_id)
         pipe = Pipeline(
             source,
             Context(variant=variant),
@@ -128,10 +129,11 @@ def _rated(head: bytes) -> tuple[int, Dialect]:
     return max(rated, key=lambda pair: pair[0])
 
 
-def identity(head: bytes) -> tuple[str, str]:
-    """`run_id` and `session_id` for a conversion, from the first record."""
+def identity(head: bytes, named: str = "") -> tuple[str, str]:
+    """`run_id` and `session_id` for a conversion, from the first record; `named` is its field for the run."""
     from hashlib import sha256
 
     first = next((line for line in head.split(b"\n", 64) if line.strip()), b"")
     digest = sha256(first).hexdigest()
-    return f"run_{digest[:24]}", f"{digest[24:32]}-{digest[32:36]}-{digest[36:40]}-{digest[40:44]}-{digest[44:56]}"
+    run_id = (string(mapping(plain(first)).get(named)) if named else "") or f"run_{digest[:24]}"
+    return run_id, f"{digest[24:32]}-{digest[32:36]}-{digest[36:40]}-{digest[40:44]}-{digest[44:56]}"

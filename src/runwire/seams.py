@@ -145,8 +145,8 @@ class Dialect(Struct, frozen=True):
     `terminal`: a record ends a run, or only the exit of the program does. `turns`: the wire shows where a round trip to
     the model ends, or the contract infers it. `omits`: the kinds that the encoder leaves out (the loss report). `sniff`
     rates the first bytes of a file from 0 (not ours) to 100 (certainly ours). `raw`: the encoder takes payload strings
-    that are still `msgspec.Raw`. `adopts`: the decoder gives stamped events of our own vocabulary. `about` is one line
-    for the list of wires.
+    that are still `msgspec.Raw`. `adopts`: the decoder gives stamped events of our own vocabulary. `run_id` is
+    the field of a record that names the run, if the wire has one. `about` is one line for the list of wires.
     """
 
     name: str
@@ -159,6 +159,7 @@ class Dialect(Struct, frozen=True):
     sniff: Callable[[bytes], int] = _never
     raw: bool = False
     adopts: bool = False
+    run_id: str = ""
     variants: tuple[str, ...] = ()
     about: str = ""
 

@@ -15,6 +15,7 @@ from msgspec import UNSET
 from msgspec.structs import replace
 from recorded import RECORDINGS, expectation, name
 
+from runwire import convert
 from runwire import events as ev
 from runwire.conversion import Conversion, detect
 from runwire.dialects.agent_harness import DIALECT
@@ -858,3 +859,12 @@ def test_each_breach_of_the_law_is_named(data: bytes, what: str) -> None:
 def test_the_golden_runs_are_lawful() -> None:
     for path in GOLDEN.glob("agent-harness-*.jsonl"):
         assert breaches(path.read_bytes().split(b"\n")[:-1]) == []
+
+
+def test_a_recording_keeps_the_id_of_its_run() -> None:
+    """Conversion makes an id only where the wire has none."""
+    theirs = STARTED.replace(b'"r1"', b'"theirs"') + EXITED.replace(b'"r1"', b'"theirs"')
+    converted = convert(theirs, source="agent-harness", target="agent-harness")
+    assert {json.loads(line)["runId"] for line in converted.splitlines()} == {"theirs"}
+    odd = convert(b'{"kind":"started","runId":7}\n' + EXITED, source="agent-harness", target="runwire")
+    assert json.loads(odd.splitlines()[0])["run_id"].startswith("run_")

@@ -368,6 +368,7 @@ def sniff(head: bytes) -> int:
 DIALECT = Dialect(
     name="agent-harness",
     turns="inferred",
+    run_id="runId",
     decoder=AgentHarnessDecoder,
     encoder=AgentHarnessEncoder,
     omits=frozenset({
