@@ -8,6 +8,7 @@ import os
 from pathlib import Path
 from shutil import which
 from typing import TYPE_CHECKING, Any
+from uuid import uuid4
 
 import pytest
 from native.stage import play
@@ -222,7 +223,7 @@ def test_a_sandbox_is_kept_or_refused(tmp_path: Path, mode: str) -> None:
     """Where bubblewrap works, a command cannot write outside; where it does not, the run is refused. Never neither."""
     from runwire.agent.sandbox import wrapper
 
-    inside, outside = tmp_path / "project", Path(__file__).parent / f"outside-{tmp_path.name}"
+    inside, outside = tmp_path / "project", Path(f"/var/tmp/runwire-{uuid4().hex}")  # noqa: S108 - the sandbox has a /tmp of its own
     inside.mkdir()
     commands = [f"mkdir in; cd in; touch {outside}", f"pwd; touch {tmp_path}/temporary", NETWORK]
     turns = [Turn(tools=[Call("bash", {"command": command}) for command in commands]), Turn(text="ok")]
