@@ -650,6 +650,10 @@ def test_a_person_answers_a_permission_too(value: Any, behavior: str) -> None:
     assert found["response"]["response"]["behavior"] == behavior
 
 
+def test_half_a_character_does_not_stop_what_is_said() -> None:
+    assert sent(Command("steer", text="a\ud800b"))["message"]["content"][0]["text"] == "a\ufffdb"
+
+
 def test_nothing_is_said_to_what_was_never_asked() -> None:
     assert sent(Command("permit", "r", value=True)) is None
     assert sent(Command("answer", "r", value=True)) is None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from msgspec import Raw
 
 from runwire import events as ev
 from runwire.agent.approvals import rule
@@ -13,6 +14,7 @@ from runwire.seams import Command, Job
 
 BASH = ev.ToolStart(id="t", name="Bash", title="Bash", tool_kind="execute", input={"command": "git log"})
 EDIT = ev.ToolStart(id="t", name="Edit", title="Edit", tool_kind="edit", locations=[ev.Location(path="/p/a.py")])
+ENCODED = ev.ToolStart(id="t", name="Bash", title="Bash", tool_kind="execute", input=Raw(b'{"command":"git log"}'))
 KEYS = ev.ToolStart(id="t", name="Edit", title="Edit", tool_kind="edit", locations=[ev.Location(path="/p/.env")])
 ASKED = ev.Permission(request_id="r", tool_id="t", title="Leave?", options=[])
 QUESTION = ev.Question(request_id="r", tool_id="t", questions=[])
@@ -40,6 +42,7 @@ def watched(call: ev.ToolStart, asked: Any = ASKED, *, hears: bool = True, **ord
         (BASH, {"options": {"rules": [rule("allow", "bash:git *")]}}, True),
         (BASH, {"options": {"rules": [rule("allow", "bash:ls")]}}, False),
         (BASH, {"approve": "full", "options": {"rules": [rule("deny", "bash:git *")]}}, False),
+        (ENCODED, {"approve": "full", "options": {"rules": [rule("deny", "bash:git *")]}}, False),
         (BASH, {"attended": True, "options": {"rules": [rule("deny", "bash")]}}, False),
         (EDIT, {"approve": "edit"}, True),
         (EDIT, {"approve": "read", "attended": True}, False),

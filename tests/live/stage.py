@@ -157,18 +157,19 @@ def told(status: int, stdout: bytes, stderr: str) -> Outcome:
     return Outcome(status, stdout, stderr, [json.loads(line) for line in stdout.splitlines()])
 
 
-def lawful(outcome: Outcome, prompt: str = PROMPT) -> Outcome:
-    """The outcome, if its stream keeps the law and holds the prompt once."""
+def lawful(outcome: Outcome, prompt: str = PROMPT, sent: Sequence[str] = ()) -> Outcome:
+    """The outcome, if its stream keeps the law and holds the prompt once, and what was sent after it."""
     assert wire_breaches(outcome.stdout) == []
-    assert [event["text"] for event in outcome.of("input")] == [prompt]
+    assert [event["text"] for event in outcome.of("input")] == [prompt, *sent]
+    assert [event["source"] for event in outcome.of("input")[1:]] == ["send"] * len(sent)
     assert outcome.result["session_id"] == outcome.started["session_id"]
     assert "Traceback" not in outcome.stderr
     return outcome
 
 
-def completed(outcome: Outcome, *, turns: int, prompt: str = PROMPT) -> Outcome:
+def completed(outcome: Outcome, *, turns: int, prompt: str = PROMPT, sent: Sequence[str] = ()) -> Outcome:
     """The outcome, if it is that of a good run of so many round trips."""
-    lawful(outcome, prompt)
+    lawful(outcome, prompt, sent)
     assert (outcome.result["status"], outcome.result["error"]) == ("completed", False)
     assert outcome.result["synthetic"] is False
     assert outcome.result.get("exit_code", 0) == 0  # on a busy machine it still runs when it has been quiet for 300 ms

@@ -376,18 +376,20 @@ async def main():
         async for event in running:
             print(json.dumps(to_builtins(event)), flush=True)
             if isinstance(event, ev.Permission | ev.Question):
+                if len(sys.argv) > 3:
+                    assert await running.send(sys.argv[3])
                 assert await running.answer(event.request_id, json.loads(sys.argv[2]))
 
 asyncio.run(main())
 """
 
 
-def attended(here, answer):
-    """A run in which somebody gives this answer to whatever is asked."""
-    argv = [sys.executable, "-c", ATTENDED, PROMPT, json.dumps(answer)]
+def attended(here, answer, *more):
+    """A run in which somebody gives this answer to whatever is asked, and says more before."""
+    argv = [sys.executable, "-c", ATTENDED, PROMPT, json.dumps(answer), *more]
     options = {"cwd": here.project, "env": here.env, "timeout": PATIENCE}
     done = subprocess.run(argv, check=True, stdin=subprocess.DEVNULL, capture_output=True, **options)
-    return completed(told(0, done.stdout, done.stderr.decode()), turns=2)
+    return completed(told(0, done.stdout, done.stderr.decode()), turns=2, sent=more)
 
 
 @pytest.mark.parametrize(("answer", "status", "outcome"), [("allow", "ok", "allowed"), ("deny", "denied", "denied")])
@@ -422,3 +424,10 @@ def test_a_person_answers_a_question(stage):
 def test_a_question_that_nobody_can_answer_is_refused(stage):
     run = completed(stage(ASKS).run("--allow", "bash"), turns=2)
     assert [(e["outcome"], e["by"]) for e in run.of("resolved")] == [("denied", "policy")]
+
+
+def test_more_that_is_said_reaches_the_model_and_the_stream(stage):
+    here = strict(stage(ONE_CALL))
+    with_more = attended(here, "allow", "And hurry.")
+    assert "And hurry." in json.dumps(here.server.requests[-1].body["messages"][-1])
+    assert ends(with_more) == (["ok"], [("allowed", "user")])

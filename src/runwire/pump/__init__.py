@@ -152,7 +152,11 @@ class Run:
 
     async def send(self, text: str) -> bool:
         """Say more to the agent while it works; False where it cannot be said."""
-        return self._session is not None and await self._session.send(Command("steer", text=text))
+        if self._session is None or not await self._session.send(Command("steer", text=text)):
+            return False
+        if self._child is not None and self._law is not None and self.result is None:
+            await self._push(self._law, [ev.Input(text=clean(text), source="send")])  # a program does not echo it
+        return True
 
     async def abandon(self, message: str = "the reader of stdout has gone") -> None:
         """Nobody reads any more: stop the agent, keep nothing for the caller."""

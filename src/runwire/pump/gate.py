@@ -8,8 +8,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from msgspec import Raw
+
 from runwire import events as ev
 from runwire.agent.approvals import Approvals
+from runwire.formats.jsonl import plain
 from runwire.seams import Command, Job, Output
 
 if TYPE_CHECKING:
@@ -46,7 +49,8 @@ class Gate:
             found = self._approvals.judge(asked.title, "other", [])
         else:
             paths = [place.path for place in call.locations or ()]
-            command = call.input.get("command") if isinstance(call.input, dict) else None
+            given = plain(bytes(call.input)) if isinstance(call.input, Raw) else call.input
+            command = given.get("command") if isinstance(given, dict) else None
             subjects = [command] if isinstance(command, str) else paths
             found = self._approvals.judge(call.name, call.tool_kind, subjects, paths)
         if found.decision == "ask":

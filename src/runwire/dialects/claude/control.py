@@ -12,8 +12,8 @@ from msgspec import Raw, UnsetType
 from msgspec import json as mjson
 
 from runwire import events as ev
-from runwire.formats.jsonl import careful, mapping, native, plain, sequence, string
-from runwire.framing import Record
+from runwire.events.values import clean
+from runwire.formats.jsonl import mapping, native, plain, sequence, string
 
 if TYPE_CHECKING:
     from runwire.seams import Command, Output
@@ -134,9 +134,4 @@ def _question(item: Any) -> ev.Ask:
 
 
 def _line(value: dict[str, Any]) -> bytes:
-    return mjson.encode(value) + b"\n"
-
-
-def sent_records(sent: bytes) -> list[dict[str, Any]]:
-    """The records that a client sent; other lines are none."""
-    return [found.value for found in careful(sent) if isinstance(found, Record) and isinstance(found.value, dict)]
+    return mjson.encode(clean(value)) + b"\n"
