@@ -2,6 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from msgspec.structs import force_setattr
+
+from runwire.events import Event
+
+if TYPE_CHECKING:
+    from runwire.seams import Output
+
 _SECONDS = 10_000_000_000  # a number below is seconds, not milliseconds
 
 
@@ -46,3 +55,13 @@ def iso8601(at: int) -> str:
 
 _LAST = 253_402_300_799_000
 """The last second of the year 9999."""
+
+
+def dated(out: list[Output], first: int, timestamp: object) -> None:
+    """Give a record's own time to the events made of it, from this index on; a conversion stamps them with it."""
+    at = milliseconds(timestamp)
+    if not at:
+        return
+    for output in out[first:]:
+        if isinstance(output, Event):
+            force_setattr(output, "ts", at)

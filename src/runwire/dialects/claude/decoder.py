@@ -24,7 +24,6 @@ from typing import TYPE_CHECKING, Any
 from msgspec import UNSET
 
 from runwire import events as ev
-from runwire.dialects.claude import blocks
 from runwire.dialects.claude.control import Control
 from runwire.dialects.claude.hot import (
     HOT_LINES,
@@ -37,11 +36,13 @@ from runwire.dialects.claude.hot import (
     piece,
 )
 from runwire.dialects.claude.raws import Raws, nth_block, passed, value_of
-from runwire.dialects.claude.records import HOT, LINES, Block, Delta, Line, Message, StreamEvent, listed, repaired
+from runwire.dialects.claude.records import HOT, LINES, Delta, Line, Message, StreamEvent, listed, repaired
 from runwire.dialects.claude.speaker import Speaker
 from runwire.dialects.claude.system import System
 from runwire.dialects.claude.verdict import Verdicts
-from runwire.formats.clock import milliseconds
+from runwire.formats import claude_blocks as blocks
+from runwire.formats.claude_blocks import Block
+from runwire.formats.clock import dated
 from runwire.formats.codes import code_of
 from runwire.formats.jsonl import careful, integer, junk, mapping, native, plain, retyped, string, typed
 from runwire.framing import Junk
@@ -194,7 +195,7 @@ class ClaudeDecoder:
             if not self._block(block, speaker, parent, out):
                 out.append(native("claude", nth_block(value_of(raws[index]), at), parent))
         if line.timestamp is not None:
-            _date(out, first, line.timestamp)
+            dated(out, first, line.timestamp)
 
     def _block(self, block: Block, speaker: Speaker, parent: str | None, out: list[Output]) -> bool:
         """One whole block of the model; False if its type is unknown."""
@@ -239,7 +240,7 @@ class ClaudeDecoder:
             else:
                 self._said(block, at, mapping(value_of(raws[index])), parent, out)
         if line.timestamp is not None:
-            _date(out, first, line.timestamp)
+            dated(out, first, line.timestamp)
 
     def _tool_result(self, block: Block, meta: dict[str, Any], line: Line, out: list[Output]) -> None:
         call = block.tool_use_id or ""
@@ -378,15 +379,3 @@ class ClaudeDecoder:
 
 def _parent(value: dict[str, Any]) -> str | None:
     return string(value.get("parent_tool_use_id")) or None
-
-
-def _date(out: list[Output], first: int, timestamp: str) -> None:
-    """Give the record's own time to the events made of it; a conversion stamps them with it."""
-    at = milliseconds(timestamp)
-    if not at:
-        return
-    from msgspec.structs import force_setattr
-
-    for output in out[first:]:
-        if isinstance(output, ev.Event):
-            force_setattr(output, "ts", at)

@@ -12,6 +12,8 @@ from typing import Any
 from msgspec import UNSET, Raw, Struct, UnsetType
 from msgspec.json import Decoder
 
+from runwire.formats.claude_blocks import Block, Tokens
+
 
 class Delta(Struct, gc=False):
     """What a `content_block_delta` or a `message_delta` adds."""
@@ -21,30 +23,6 @@ class Delta(Struct, gc=False):
     thinking: str | None = None
     partial_json: str | None = None
     stop_reason: str | None = None
-
-
-class Tokens(Struct, gc=False):
-    """The usage of one request; cached tokens stand beside the input, not in it."""
-
-    input_tokens: int | None = None
-    output_tokens: int | None = None
-    cache_read_input_tokens: int | None = None
-    cache_creation_input_tokens: int | None = None
-    output_tokens_details: Any = None
-
-
-class Block(Struct, gc=False):
-    """One content block. `content` (of a tool result) stays encoded: it may be large, and is often just passed on."""
-
-    type: str = ""
-    text: str | None = None
-    thinking: str | None = None
-    id: str | None = None
-    name: str | None = None
-    input: Any = UNSET
-    content: Raw | UnsetType = UNSET
-    is_error: bool | None = None
-    tool_use_id: str | None = None
 
 
 class Message(Struct, gc=False):

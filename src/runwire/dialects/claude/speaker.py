@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from runwire.dialects.claude.blocks import Arguments
-    from runwire.dialects.claude.records import Tokens
+    from runwire.formats.claude_blocks import Arguments, Tokens
 
 
 class Speaker:

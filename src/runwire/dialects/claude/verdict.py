@@ -15,9 +15,8 @@ from typing import Any
 from msgspec.structs import replace
 
 from runwire.contract.ending import total
-from runwire.dialects.claude.blocks import tokens
-from runwire.dialects.claude.records import Tokens
 from runwire.events import Tokens as Counts
+from runwire.formats.claude_blocks import Tokens, tokens
 from runwire.formats.codes import code_of
 from runwire.formats.jsonl import integer, mapping, sequence, string
 from runwire.seams import Verdict

@@ -19,12 +19,12 @@ from msgspec import json as mjson
 
 from runwire import events as ev
 from runwire.formats.codes import code_of
+from runwire.formats.codex import counted, failure
 from runwire.formats.jsonl import integer, junk, mapping, native, outputs, sequence, string
 from runwire.formats.toolkinds import tool_kind
 from runwire.seams import Context, Output, Verdict
 
 RETRY = re.compile(r"Reconnecting\.\.\. (?:(\d+)/(\d+)|waiting for network)\s*(?:\((.*)\))?", re.DOTALL)
-INTERRUPTED = "turn interrupted"
 _TOOLS = {"command_execution", "file_change", "mcp_tool_call", "collab_tool_call", "web_search"}
 _ENVELOPE = {"id", "type", "status", "aggregated_output", "exit_code", "result", "error", "agents_states"}
 
@@ -59,7 +59,7 @@ class CodexDecoder:
             case "turn.completed":
                 out.append(Verdict("completed", usage=self._usage(record.get("usage"), out)))
             case "turn.failed":
-                out.append(_failure(string(mapping(record.get("error")).get("message"))))
+                out.append(failure(string(mapping(record.get("error")).get("message"))))
             case "error":
                 out.append(self._error(string(record.get("message"))))
             case _ if isinstance(value, dict | list):
@@ -126,7 +126,7 @@ class CodexDecoder:
         """The share of this run in the thread's totals; None when the thread has a history that nobody told us."""
         if not isinstance(usage, dict):
             return None
-        now = _tokens(usage)
+        now = counted(usage)
         if self._context.resumed:
             out.append(ev.Usage(scope="session", **{name: getattr(now, name) for name in _FIELDS}))
         before, self._before = self._before, now
@@ -139,19 +139,6 @@ class CodexDecoder:
 
 
 _FIELDS = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens", "reasoning_tokens")
-
-
-def _tokens(usage: dict[str, Any]) -> ev.Tokens:
-    cached = integer(usage.get("cached_input_tokens")) or 0
-    written = integer(usage.get("cache_write_input_tokens")) or 0
-    folded = integer(usage.get("input_tokens"))
-    return ev.Tokens(
-        input_tokens=None if folded is None else max(0, folded - cached - written),
-        output_tokens=integer(usage.get("output_tokens")),
-        cache_read_tokens=cached,
-        cache_write_tokens=written,
-        reasoning_tokens=integer(usage.get("reasoning_output_tokens")),
-    )
 
 
 def _start(kind: str, item_id: str, item: dict[str, Any]) -> ev.ToolStart:
@@ -224,14 +211,3 @@ def _media(result: dict[str, Any]) -> list[ev.Media] | None:
             size = len(data) * 3 // 4 - data[-2:].count("=")
             found.append(ev.Media(mime=string(part.get("mimeType")), bytes=size, data=data))
     return found or None
-
-
-def _failure(message: str) -> Verdict:
-    if "max_output_tokens" in message:
-        return Verdict("truncated", message=message, stop_reason="max_output_tokens")
-    if message == INTERRUPTED:
-        return Verdict("cancelled", message=message)
-    code = code_of(message)
-    if code == "content_filter":
-        return Verdict("refused", code, message, stop_reason="content_filter")
-    return Verdict("failed", code or "provider", message)

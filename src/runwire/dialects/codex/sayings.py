@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from runwire.dialects.codex.decoder import INTERRUPTED, RETRY
+from runwire.dialects.codex.decoder import RETRY
 from runwire.formats.codes import code_of
+from runwire.formats.codex import INTERRUPTED
 
 if TYPE_CHECKING:
     from runwire import events as ev

@@ -1,4 +1,4 @@
-"""Content blocks of Claude Code to tool events.
+"""Content blocks of Claude Code, on its stdout and in its transcripts, to tool events.
 
 Facts: the arguments of a call that is no valid JSON come as `input: {"__unparsedToolInput": {raw, len}}` (2.1.332).
 `tool_result.content` is a string or a list of parts, `is_error` may be missing. A refusal is an error result whose
@@ -9,9 +9,9 @@ interrupted call. A failed Bash call begins its output with `Exit code N`.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from msgspec import UNSET, Raw, UnsetType
+from msgspec import UNSET, Raw, Struct, UnsetType
 from msgspec import json as mjson
 from msgspec.structs import replace
 
@@ -19,13 +19,34 @@ from runwire import events as ev
 from runwire.formats.jsonl import integer, mapping, plain, sequence, string
 from runwire.formats.toolkinds import locations, tool_kind
 
-if TYPE_CHECKING:
-    from runwire.dialects.claude.records import Block, Tokens
-
 _EXIT = re.compile(r"Exit code (\d{1,3})\b")
 _QUOTE = ord('"')
 _NO_METAS: dict[str, dict[str, Any]] = {}
 _PLAN = {"pending", "in_progress", "completed", "cancelled"}
+
+
+class Tokens(Struct, gc=False):
+    """The usage of one request; cached tokens stand beside the input, not in it."""
+
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    cache_read_input_tokens: int | None = None
+    cache_creation_input_tokens: int | None = None
+    output_tokens_details: Any = None
+
+
+class Block(Struct, gc=False):
+    """One content block. `content` (of a tool result) stays encoded: it may be large, and is often just passed on."""
+
+    type: str = ""
+    text: str | None = None
+    thinking: str | None = None
+    id: str | None = None
+    name: str | None = None
+    input: Any = UNSET
+    content: Raw | UnsetType = UNSET
+    is_error: bool | None = None
+    tool_use_id: str | None = None
 
 
 class Arguments:
