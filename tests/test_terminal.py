@@ -16,12 +16,13 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 from picture import picture
 from recorded import RECORDINGS, converted, name
+from rich.cells import cell_len
 
 from runwire import events as ev
 from runwire.api import convert, read
 from runwire.dialects.terminal import DIALECT
 from runwire.dialects.terminal.encoder import TerminalEncoder
-from runwire.dialects.terminal.ink import cells, harmless
+from runwire.dialects.terminal.ink import cells, harmless, is_spaced, measured, tokens
 from runwire.errors import BadOption
 from runwire.seams import dialect
 
@@ -715,6 +716,13 @@ def test_a_terminal_shows_what_was_meant(events: list[Any], width: int, color: i
 def test_a_sequence_that_is_split_over_deltas_is_not_obeyed() -> None:
     parts = ["a\x1b", "[2", "Jb\x1b", "]0;t", "\x07c\r", "d\r", "\ne"]
     assert drawn([ev.Text(delta=part, message_id="m") for part in parts]) == "a␛[2Jb␛]0;t␇c␍d\ne\n"
+
+
+def test_what_needs_no_table_is_as_wide_as_the_table_says() -> None:
+    known = [char for char in map(chr, range(sys.maxunicode + 1)) if is_spaced(char)]
+    assert len(known) > 2000
+    assert [char for char in known if measured(char) != cell_len(char, "latest") or not char.isprintable()] == []
+    assert [char for char in known if tokens(f"a{char}b") != [f"a{char}b"] and char != " "] == []
 
 
 @given(st.text())

@@ -10,7 +10,8 @@ Told nothing it assumes nothing: 80 columns, no colour, no transient line. `verb
 and longer previews, `quiet=1` only what the agent says and asks, and what went wrong.
 
 Its parts: `ink` (harmless, measured text), `look` (options, symbols, styles), `paper` (the only maker of bytes),
-`prose` and `table` (streamed text), `calls` with `describe`, `changes` and `preview` (tools and sub-agents), `asks`,
+`prose`, `lines`,
+`markdown` and `table` (streamed text), `calls` with `describe`, `changes` and `preview` (tools and sub-agents), `asks`,
 `foot`, `encoder`.
 """
 

@@ -10,8 +10,6 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, assert_never, cast
 
-from msgspec.structs import replace
-
 from runwire import events as ev
 from runwire.dialects.terminal import numbers
 from runwire.dialects.terminal.asks import Asks, Checklist, summary
@@ -24,7 +22,7 @@ from runwire.dialects.terminal.preview import Output
 from runwire.dialects.terminal.prose import Prose
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from runwire.events import AnyEvent, Event
     from runwire.seams import Options
@@ -50,7 +48,9 @@ class TerminalEncoder:
         self._plan = Checklist(self._paper)
         self._foot = Foot(self._paper)
         self._prose: Prose | None = None
-        self._stretch = ("", "")
+        self._kind: type[ev.Text | ev.Thinking] | None = None
+        self._message_id = ""
+        self._deltas: list[str] = []
         self._waiting: list[AnyEvent] = []
         self._seen: set[str] = set()
         self._session = ev.Session(session_id="")
@@ -64,8 +64,15 @@ class TerminalEncoder:
 
     def encode(self, events: Sequence[Event], /) -> bytes:
         """Give the bytes of these events."""
-        for event in _joined(cast("Sequence[AnyEvent]", events)):
-            self._take(event)
+        self._foot.clock(events)
+        for event in cast("Sequence[AnyEvent]", events):
+            if type(event) is self._kind and event.message_id == self._message_id and event.parent is None:
+                self._deltas.append(event.delta)
+                self._activity = ""
+            else:
+                self._take(event)
+        if self._prose is not None and self._deltas:
+            self._prose.feed(self._words())
         self._paper.status = self._status()
         return self._paper.take()
 
@@ -78,7 +85,6 @@ class TerminalEncoder:
     # --- one event ------------------------------------------------------------------------------------------------
 
     def _take(self, event: AnyEvent) -> None:
-        self._foot.clock(event)
         if isinstance(event, ev.Text | ev.Thinking):
             self._stream(event)
             return
@@ -98,28 +104,32 @@ class TerminalEncoder:
         thinking = isinstance(event, ev.Thinking)
         if event.parent is not None or (thinking and self._look.quiet):
             return
-        stretch = ("thinking" if thinking else "text", event.message_id)
-        if self._prose is None or self._stretch != stretch:
-            self._end_text()
-            self._stretch = stretch
-            style, indent = ("dim", 2) if thinking else ("", 0)
-            self._prose = Prose(self._paper, style=style, indent=indent, markdown=not thinking, begin=self._begin_text)
+        self._end_text()
+        self._kind, self._message_id = type(event), event.message_id
+        style, indent = ("dim", 2) if thinking else ("", 0)
+        self._prose = Prose(self._paper, style=style, indent=indent, markdown=not thinking, begin=self._begin_text)
+        self._deltas.append(event.delta)
         self._activity = ""
-        self._prose.feed(event.delta)
+
+    def _words(self) -> str:
+        """What was said of the text at hand and is not laid out yet: a batch is laid out at once."""
+        said = "".join(self._deltas)
+        self._deltas.clear()
+        return said
 
     def _begin_text(self) -> None:
         """Something visible comes: its block begins, thoughts with a header."""
         self._calls.release()
-        kind, message_id = self._stretch
-        self._seen.add(message_id)
-        if self._paper.enter(kind, message_id) and kind == "thinking":
+        thinking = self._kind is ev.Thinking
+        self._seen.add(self._message_id)
+        if self._paper.enter("thinking" if thinking else "text", self._message_id) and thinking:
             self._paper.line((f"{self._look.symbols.thinking} Thinking", "dim italic"))
 
     def _end_text(self) -> None:
         """The text at hand is over: what waited for that comes now."""
         if self._prose is not None:
-            self._prose.close()
-            self._prose = None
+            self._prose.close(self._words())
+            self._prose = self._kind = None
         waiting, self._waiting = self._waiting, []
         for event in waiting:
             self._draw(event)
@@ -307,32 +317,3 @@ class TerminalEncoder:
         if not doing and self._prose is None and self._started is not None:
             doing = f"waiting for {self._started.harness}"
         return f"{self._look.symbols.busy} {doing}" if doing else ""
-
-
-def _joined(events: Sequence[AnyEvent]) -> Iterator[AnyEvent]:
-    """Deltas of one message that follow each other, as one: what is shown does not depend on how a text was cut."""
-    run: list[ev.Text | ev.Thinking] = []
-    for event in events:
-        if isinstance(event, ev.Text | ev.Thinking) and (not run or _goes_on(run[0], event)):
-            run.append(event)
-            continue
-        if run:
-            yield _whole(run)
-            run = []
-        if isinstance(event, ev.Text | ev.Thinking):
-            run.append(event)
-        else:
-            yield event
-    if run:
-        yield _whole(run)
-
-
-def _goes_on(first: ev.Text | ev.Thinking, event: ev.Text | ev.Thinking) -> bool:
-    return type(event) is type(first) and event.message_id == first.message_id and event.parent == first.parent
-
-
-def _whole(run: list[ev.Text | ev.Thinking]) -> ev.Text | ev.Thinking:
-    if len(run) == 1:
-        return run[0]
-    ts = next((event.ts for event in run if event.ts > 0), run[0].ts)
-    return replace(run[0], delta="".join([event.delta for event in run]), ts=ts)

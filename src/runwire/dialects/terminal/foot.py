@@ -10,6 +10,8 @@ from runwire.dialects.terminal import numbers
 from runwire.dialects.terminal.ink import cells
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from runwire.dialects.terminal.look import Look, Span
     from runwire.dialects.terminal.paper import Paper
 
@@ -88,10 +90,10 @@ class Foot:
         self._told: set[str] = set()
         self._first = -1
 
-    def clock(self, event: ev.Event) -> None:
+    def clock(self, events: Sequence[ev.Event]) -> None:
         """Note the first time that is told: a recording may have none of its own."""
-        if self._first < 0 < event.ts:
-            self._first = event.ts
+        if self._first < 0:
+            self._first = next((event.ts for event in events if event.ts > 0), -1)
 
     def error(self, message: str, code: str | None) -> None:
         """An error in red, unless it was said already."""

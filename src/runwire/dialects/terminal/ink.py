@@ -33,6 +33,18 @@ _NO_START = (
     "\u201d\u2019\u30fc\u3005\u30fb\u309d\u309e\u30fd\u30fe\u3041\u3043\u3045\u3047\u3049\u3063\u3083\u3085\u3087\u30a1"
     "\u30a3\u30a5\u30a7\u30a9\u30c3\u30e3\u30e5\u30e7\u3099\u309a\u200d\ufe00-\ufe0f\u0300-\u036f"
 )
+NARROW = (
+    "\xa1-\xac\xae-\u02ff\u0370-\u0377\u0384-\u038a\u038e-\u03a1\u03a3-\u0482\u048a-\u052f\u1e00-\u1f15\u2010-\u2027"
+    "\u2030-\u205e\u20a0-\u20c0\u2190-\u22ff\u2460-\u25fc\u2706-\u2709\u270c-\u2727"
+)
+"""Characters of one column that neither cling to others nor change them, for a pattern: most of what is not ASCII."""
+_DOUBLE = (
+    "\u2705\u274c\U0001f300-\U0001f320\U0001f337-\U0001f37c\U0001f380-\U0001f393\U0001f3a0-\U0001f3ca\U0001f3e0-\U0001f3f0"
+    "\U0001f400-\U0001f43e\U0001f442-\U0001f4fc\U0001f500-\U0001f53d\U0001f550-\U0001f567\U0001f5fb-\U0001f64f"
+    "\U0001f680-\U0001f6c5\U0001f90c-\U0001f93a\U0001f947-\U0001f9ff"
+)
+_SPACED = re.compile(f"[ -~{NARROW}{_DOUBLE}]*")
+_DOUBLES = re.compile(f"[{_DOUBLE}]")
 _ASCII_TOKENS = re.compile(r"\n|[ \t]+|[^ \t\n]+")
 _TOKENS = re.compile(rf"\n|[ \t]+|[{_NO_END}]?[{_WIDE}][{_NO_START}]*|(?:(?![{_NO_END}]?[{_WIDE}])[^ \t\n])+|[^ \t\n]")
 """What may not be torn: a word, or one character of a script without spaces with the punctuation that clings to it."""
@@ -70,7 +82,21 @@ def cells(text: str) -> int:
     >>> cells("abc"), cells("漢字"), cells("👍🏽")
     (3, 4, 2)
     """
-    return len(text) if text.isascii() else _measured(text)
+    return len(text) if text.isascii() else measured(text) if _SPACED.fullmatch(text) is not None else _counted(text)
+
+
+def is_spaced(text: str) -> bool:
+    r"""Whether a line is harmless, may be broken at its blanks alone, and `measured` knows its width.
+
+    >>> is_spaced("It works — 🚀"), is_spaced("漢字"), is_spaced("a\tb")
+    (True, False, False)
+    """
+    return (text.isascii() and text.isprintable()) or _SPACED.fullmatch(text) is not None
+
+
+def measured(text: str) -> int:
+    """How many columns a text takes that `is_spaced`."""
+    return len(text) if text.isascii() else len(text) + len(_DOUBLES.findall(text))
 
 
 def cut(text: str, width: int, more: str = "…") -> str:
@@ -179,7 +205,7 @@ def _place(lines: list[str], blanks: str, word: str, width: int) -> None:
     lines[-1] = word
 
 
-def _measured(text: str) -> int:
+def _counted(text: str) -> int:
     from rich.cells import cell_len
 
     return cell_len(text, _UNICODE)

@@ -23,6 +23,8 @@ CODES = {
     "bold": "1", "dim": "2", "italic": "3", "underline": "4", "red": "31", "green": "32", "yellow": "33", "blue": "34",
     "magenta": "35", "cyan": "36",
 }  # fmt: skip
+RESET = "\x1b[0m"
+"""Ends every style."""
 NARROWEST = 20
 _DIGITS = 5
 _FLAGS = {"color": False, "unicode": True, "dumb": True, "verbose": False, "quiet": False}

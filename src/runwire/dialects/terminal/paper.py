@@ -9,12 +9,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from runwire.dialects.terminal.ink import cells, cut, expanded, split_at, tokens
-from runwire.dialects.terminal.look import Look, Span, sgr
+from runwire.dialects.terminal.lines import indented, styled
+from runwire.dialects.terminal.look import RESET, Look, Span, sgr
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-_RESET = "\x1b[0m"
 _LONGEST = 100
 _APART = {"text", "thinking", "plan", "ask", "error", "prompt"}
 """Families whose blocks stand apart from each other; blocks of the others follow each other without a blank line."""
@@ -48,7 +48,7 @@ class Paper:
         for text, style in _merged(spans):
             clean = self.look.clean(text).replace("\n", " ").replace("\t", " ")
             self.open = True
-            self._parts.append(f"{sgr(style)}{clean}{_RESET}" if style and self.look.color else clean)
+            self._parts.append(f"{sgr(style)}{clean}{RESET}" if style and self.look.color else clean)
             self.column += cells(clean)
 
     def add(self, text: str) -> None:
@@ -61,6 +61,22 @@ class Paper:
         self.open = True
         self._parts.append(text)
         self.column += len(text)
+
+    def lay(self, text: str, style: str = "", *, indent: int = 0) -> None:
+        """Write lines that are laid out already; the last one stays open.
+
+        `indent` is put before all of them but those that are empty or begun. Every word has the style.
+        """
+        if self._shown:
+            self._erase()
+        clean = text if text.replace("\n", "").isprintable() and self.look.unicode else self.look.clean(text)
+        self.column = cells(clean[clean.rfind("\n") + 1 :]) + (indent if "\n" in clean else self.column or indent)
+        if style and self.look.color:
+            clean = styled(clean, style)
+        if indent:
+            clean = indented(clean if self.open else " " * indent + clean, indent)
+        self.open = True
+        self._parts.append(clean)
 
     def line(self, *spans: Span) -> None:
         """Write a line of its own; what does not fit is cut."""
@@ -126,7 +142,7 @@ class Paper:
         if not self.status:
             return
         text = cut(self.look.flat(self.status), min(self.look.width - 1, _LONGEST), self.look.symbols.more)
-        self._parts.append(f"{sgr('dim')}{text}{_RESET}" if self.look.color else text)
+        self._parts.append(f"{sgr('dim')}{text}{RESET}" if self.look.color else text)
         self._shown = self.status
 
     def _erase(self) -> None:

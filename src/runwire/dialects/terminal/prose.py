@@ -11,6 +11,8 @@ import re
 from typing import TYPE_CHECKING
 
 from runwire.dialects.terminal.ink import cells, expanded, split_at, tokens
+from runwire.dialects.terminal.lines import block, plain, wrapped
+from runwire.dialects.terminal.markdown import FENCE, HEADING, ITEM, Inline, hanging
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -18,51 +20,10 @@ if TYPE_CHECKING:
     from runwire.dialects.terminal.look import Span
     from runwire.dialects.terminal.paper import Paper
 
-_MARKS = re.compile(r"(\*\*|`+)")
-_ITEM = re.compile(r"(?:[-*+]|\d{1,3}[.)])\Z")
-_FENCE = re.compile(r"(`{3,}|~{3,})([^`]*)\Z")
-_HEADING = re.compile(r"#{1,6}\Z")
 _FIRST = re.compile(r"( *)([^ ]+)(?= )")
 _FENCE_LENGTH = 16  # shorter than any line, so that the answer is known before a long word is whole
 _DIFF = {"+": "green", "-": "red", "@": "cyan"}
-_OPENING = set("\"'([`$@#_")
 _LONGEST = 256  # characters that are held back, of a word or of blanks
-
-
-class Inline:
-    """The styles within one line: bold and code."""
-
-    def __init__(self) -> None:
-        self._bold = False
-        self._code = ""
-
-    def spans(self, word: str, base: str) -> list[Span]:
-        """One word with its marks dimmed."""
-        if "*" not in word and "`" not in word:
-            return [(word, self._style(base))]
-        found: list[Span] = []
-        pieces = _MARKS.split(word)
-        for at, piece in enumerate(pieces):
-            turned = at % 2 == 1 and self._turns(piece, pieces[at + 1])
-            found.append((piece, "dim" if turned else self._style(base)))
-        return found
-
-    def _turns(self, mark: str, after: str) -> bool:
-        """Whether the mark begins or ends something."""
-        if mark[0] == "`":
-            if self._code not in {"", mark}:
-                return False
-            self._code = "" if self._code else mark
-            return True
-        if self._code or not (self._bold or after[:1].isalnum() or after[:1] in _OPENING):
-            return False
-        self._bold = not self._bold
-        return True
-
-    def _style(self, base: str) -> str:
-        if self._code:
-            return "cyan"
-        return f"bold {base}".strip() if self._bold and "bold" not in base else base
 
 
 class Prose:
@@ -102,11 +63,16 @@ class Prose:
             text, self._return = "\r" + text, False
         if text.endswith("\r"):  # half of a line end, perhaps
             text, self._return = text[:-1], True
-        *lines, text = (self._held + self._paper.look.clean(text)).split("\n")
+        text, self._held = self._held + text, ""
+        if "\r" in text:
+            text = text.replace("\r\n", "\n")
+        at = 0
+        while (end := text.find("\n", at := self._plain(text, at))) >= 0:
+            self._lines(text[at:end])
+            at = end + 1
+        *lines, text = self._paper.look.clean(text[at:]).split("\n")
         for line in lines:
-            for piece in tokens(self._flowing(line, whole=True)):
-                self._token(piece)
-            self._line_end()
+            self._line(line)
         found = tokens(self._flowing(text))
         self._held = found.pop() if found and found[-1][0] not in "\n \t" else ""
         for piece in found:
@@ -122,8 +88,10 @@ class Prose:
             word, self._held = self._held, ""
             self._token(word)
 
-    def close(self) -> None:
-        """The text is over: write what is held back."""
+    def close(self, text: str = "") -> None:
+        """The text is over, perhaps with some last words: write what is held back."""
+        if text:  # with a line end all of it is whole lines, but one half of a line end must not become a whole one
+            self.feed(text if text[-1] == "\r" else f"{text}\n")
         if self._return:
             self._return = False
             self.feed(self._paper.look.clean("\r"))
@@ -143,6 +111,43 @@ class Prose:
         self._code = False
         self._inline = Inline() if self._markdown else None
         self._row = None
+
+    def _is_fresh(self) -> bool:
+        """Whether a line begins that nothing before it has a say in."""
+        return self._at_start and not (self._blanks or self._fence or self._rows)
+
+    def _plain(self, text: str, at: int) -> int:
+        """Place the plain lines that begin there at once; give where the first one begins that is none."""
+        look = self._paper.look
+        if not self._is_fresh():
+            return at
+        lines = plain(look.width, self._indent, unicode=look.unicode, markdown=self._markdown, color=look.color)
+        if (found := lines.match(text, at)) is None:
+            return at
+        before, body, after = block(found[0])
+        self._breaks += before
+        if body:
+            self._start()
+            self._paper.lay(body, self._base, indent=self._indent)
+            self._breaks = after
+        return found.end()
+
+    def _lines(self, text: str) -> None:
+        """What is one line, unless it holds line ends of other kinds."""
+        for line in self._paper.look.clean(text).split("\n"):
+            self._line(line)
+
+    def _line(self, line: str) -> None:
+        if self._is_fresh():
+            laid = wrapped(line, self._paper.look, self._indent, markdown=self._markdown)
+            if laid is not None:
+                self._start()
+                self._paper.lay(laid, self._base, indent=self._indent)
+                self._breaks = 1
+                return
+        for piece in tokens(self._flowing(line, whole=True)):
+            self._token(piece)
+        self._line_end()
 
     def _flowing(self, text: str, *, whole: bool = False) -> str:
         """Place the words of plain text within a line at once; give what is left for a closer look.
@@ -224,7 +229,7 @@ class Prose:
             return ""
         self._table()
         self._at_start = False
-        fence = _FENCE.match(word[:_FENCE_LENGTH]) if self._markdown else None
+        fence = FENCE.match(word[:_FENCE_LENGTH]) if self._markdown else None
         if self._fence:
             self._coded(word, fence)
         elif fence is not None:
@@ -236,16 +241,13 @@ class Prose:
 
     def _line_style(self, word: str) -> str | None:
         """Set the style of a line by its first word; give the style of this word, if it has one of its own."""
-        lead = len(expanded(self._blanks, 0))
-        self._hang = lead
-        if _HEADING.match(word):
+        self._hang = hanging(expanded(self._blanks, 0), word)
+        if HEADING.match(word):
             self._style = f"bold {self._base}".strip()
             return "dim"
-        if _ITEM.match(word):
-            self._hang = lead + len(word) + 1
+        if ITEM.match(word):
             return "cyan"
         if word[0] == ">":
-            self._hang = lead + 2
             self._style = f"italic {self._base}".strip()
         return None
 
