@@ -182,6 +182,59 @@ class Pipeline:
         return [*events, *self.lawful.close(faulty(self.reading, end), now)]
 
 
+class Unfinished:
+    """A stored run that nobody ended: feed it again, then get the events that it lacks.
+
+    What is stored is lawful, so the machines of the contract give back what they are fed. What they give beyond that is
+    what is missing. `start` is for a run of which nothing is stored.
+    """
+
+    def __init__(self, start: ev.Started) -> None:
+        self.result: ev.Result | None = None
+        self.tools = 0
+        self._contract = Contract(start)
+        self._stored = self._given = 0
+        self._first = -1
+        self._fatal: ev.Error | None = None
+
+    def feed(self, events: Sequence[Event]) -> None:
+        """Take note of what is stored."""
+        for event in events:
+            if isinstance(event, ev.Started):
+                self._contract = Contract(event)
+                self._given += len(self._contract.open(0))
+                self._first = event.ts
+            elif isinstance(event, ev.Result):
+                self.result = event
+            elif isinstance(event, ev.Error) and event.fatal:
+                self._fatal = event
+            else:
+                self._given += len(self._contract.push([event], 0))
+            self._stored += 1
+
+    def close(self, end: Exit, now: int, remark: str) -> list[Event]:
+        """What is missing: the closing events, the remark, the result. Nothing for a run that has its result."""
+        if self.result is not None:
+            return []
+        contract, last = self._contract, self._contract.ts
+        if self._fatal is not None:  # all had been said but the result
+            said = contract.close(end, now)[-1]
+            return [_changed(said, seq=self._stored + 1, code=self._fatal.code, message=self._fatal.message)]
+        out = [] if self._stored else contract.open(now)
+        out += contract.stamp(contract.endings(), now)[self._stored - self._given :]  # a usage may have been held back
+        self.tools = sum(isinstance(event, ev.ToolEnd) for event in out)
+        out += contract.push([ev.Diagnostic(source="runwire", message=remark)], now)
+        out += contract.close(end, now)
+        out[-1] = _changed(out[-1], duration_ms=last - self._first if self._first >= 0 else None)
+        return out
+
+
+def _changed(event: Event, **fields: Any) -> Event:
+    from msgspec.structs import replace
+
+    return replace(event, **fields)
+
+
 def contract_of(dialect: Dialect, start: ev.Started) -> Contract | Relay:
     """The contract for a wire."""
     if dialect.adopts:

@@ -1,4 +1,4 @@
-"""Events to a transcript and the result: a pure fold.
+"""Events to a transcript, the result and the bill: pure folds.
 
 A transcript is what a person would call the conversation: what the user said, the agent's messages and tool calls, in
 order, without what was discarded. Feed it the events of one run; `result` is there when the run has ended.
@@ -108,3 +108,67 @@ def fold(events: Iterable[Event]) -> Transcript:
     for event in events:
         transcript.add(event)
     return transcript
+
+
+_COUNTS = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens", "reasoning_tokens")
+
+
+@dataclass
+class Spending:
+    """What a run has spent, by model: the fold behind a ledger. `lines()` adds up to the totals of the result.
+
+    What the result counts beyond the single requests (sub-agents, compaction) goes to the model of the session.
+    `source` tells whether the cost was reported or estimated.
+    """
+
+    source: str = "reported"
+    _model: str | None = None
+    _spent: dict[str | None, dict[str, float]] = field(default_factory=dict)
+    _result: ev.Result | None = None
+
+    def add(self, event: Event) -> None:
+        """Take one event."""
+        match event:
+            case ev.Session() if event.model:
+                self._model = event.model
+            case ev.ModelChanged():
+                self._model = event.to_model
+            case ev.Usage():
+                if event.cost_source is not None:
+                    self.source = event.cost_source
+                if event.scope == "request":
+                    self._count(event.model or self._model, event)
+            case ev.Result():
+                self._result = event
+            case _:
+                pass
+
+    def lines(self) -> list[ev.Tokens]:
+        """One for each model, with `model`, cost and `cost_source`."""
+        result = self._result
+        if result is None or (result.usage is None and result.cost_usd is None):
+            return []
+        totals: dict[str, float | None] = {name: getattr(result.usage, name, None) for name in _COUNTS}
+        totals["cost_usd"] = result.cost_usd
+        spent = {model: dict(counts) for model, counts in self._spent.items()} if len(self._spent) > 1 else {}
+        main = spent.setdefault(self._model or next(iter(self._spent), None), {})
+        for name, whole in totals.items():
+            single = sum(counts.get(name, 0) for counts in spent.values())
+            if whole is not None and whole > single:
+                main[name] = main.get(name, 0) + whole - single
+        return [self._line(model, counts) for model, counts in spent.items()]
+
+    def _count(self, model: str | None, usage: ev.Usage) -> None:
+        counts = self._spent.setdefault(model, {})
+        for name in (*_COUNTS, "cost_usd"):
+            if (value := getattr(usage, name)) is not None:
+                counts[name] = counts.get(name, 0) + value
+
+    def _line(self, model: str | None, counts: dict[str, float]) -> ev.Tokens:
+        cost = counts.get("cost_usd")
+        return ev.Tokens(
+            **{name: int(counts[name]) for name in _COUNTS if name in counts},
+            cost_usd=cost,
+            cost_source=None if cost is None else "estimated" if self.source == "estimated" else "reported",
+            model=model,
+        )

@@ -19,7 +19,7 @@ from runwire import events as ev
 from runwire.agent.approvals import Approvals, Judgement
 from runwire.agent.conversation import Result
 from runwire.agent.tools import Bench, Outcome, Tool, ToolError, check
-from runwire.seams import Output
+from runwire.seams import Committed, Output
 
 if TYPE_CHECKING:
     from runwire.agent.requests import Requests
@@ -73,12 +73,18 @@ class Caller:
     async def _one(self, call: Call, start: ev.ToolStart | None) -> Result:
         async with self._slots:
             tool = self.tools.get(call.name)
-            await self._emit([_start(call, start, tool)])
+            await self._commit(_start(call, start, tool))
             begun = time.monotonic()
             outcome, status = await self._outcome(call, tool)
             end = _end(call, outcome, status, round((time.monotonic() - begun) * 1000))
             await self._emit([end, *outcome.events])
             return Result(call, outcome.output, is_error=status != "ok", media=outcome.media)
+
+    async def _commit(self, start: ev.ToolStart) -> None:
+        """Intent before effect: the call is in the store, where there is one, before it does anything."""
+        committed = asyncio.Event()
+        await self._emit([start, Committed(committed.set)])
+        await committed.wait()
 
     async def _outcome(self, call: Call, tool: Tool | None) -> tuple[Outcome, ev.ToolStatus]:
         try:

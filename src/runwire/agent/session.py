@@ -30,7 +30,7 @@ from runwire.agent.structured import Structured
 from runwire.agent.tools import Bench, Outcome, Tool, built_in
 from runwire.errors import UsageError
 from runwire.redact import is_secret
-from runwire.seams import Command, Exit, Job, Output
+from runwire.seams import Command, Committed, Exit, Job, Output
 
 if TYPE_CHECKING:
     from runwire.process import Child
@@ -154,6 +154,8 @@ class NativeSession:
                     texts.append(output.text)
                 if isinstance(output, ev.Event) and not isinstance(output, ev.Session):
                     shown.append(replace(output, parent=parent) if output.parent is None else output)
+                elif isinstance(output, Committed):
+                    shown.append(output)
             await self._emit(shown)
 
         tools = [tool for tool in self._tools if tool.name != "task"]

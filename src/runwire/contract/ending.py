@@ -4,6 +4,7 @@
 |---|---|
 | the program could not be started | failed, spawn_failed |
 | a fault of ours | failed, internal |
+| the process that ran it is gone (found later, in the store) | failed, crashed |
 | a time-out before the natural end | failed, timeout |
 | a cancel before the natural end; the reader went away | cancelled |
 | verdicts: the last one that had turns, else the last | what it says |
@@ -134,6 +135,8 @@ class Ending:
                 return Ruling("failed", "spawn_failed", end.message or self._reason("the program cannot be started"))
             case "fault":
                 return Ruling("failed", "internal", end.message or "an internal fault of runwire")
+            case "lost":
+                return Ruling("failed", "crashed", end.message or "the run was lost")
             case "timeout":
                 return Ruling("failed", "timeout", end.message or "the run took too long")
             case "cancel" | "closed":

@@ -21,6 +21,7 @@ from msgspec.structs import replace
 from runwire import events as ev
 from runwire.errors import BadOption
 from runwire.events import AnyEvent, Event
+from runwire.events.batch import Batch
 from runwire.formats.jsonl import careful, junk, native, retyped, typed
 from runwire.formats.line_ends import escaped
 from runwire.framing import Junk
@@ -46,11 +47,14 @@ class RunwireEncoder:
         self._only = (
             {ev.KINDS[name] for name in options["only"].split("+") if name in ev.KINDS} if "only" in options else None
         )
+        self._plain = self._only is None and not self._ids
         self._session_id = ""
         self._turn = 1
 
     def encode(self, events: Sequence[Event], /) -> bytes:
         """Give one line for each event."""
+        if self._plain and type(events) is Batch and (made := events.lines) is not None and len(made) <= self._cap:
+            return made  # the store has written them already, and nothing in them can be over the cap
         if self._only is not None:
             events = [event for event in events if type(event) in self._only]
         encoded = _ENCODER.encode_lines(events)

@@ -14,13 +14,13 @@ import asyncio
 import time
 from collections import deque
 from collections.abc import AsyncIterator, Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 from msgspec.structs import replace
 
 from runwire import events as ev
 from runwire.errors import NotReady, UsageError
+from runwire.events.batch import Batch
 from runwire.framing import clean
 from runwire.pipeline import Lawful, Reading, contract_of, started
 from runwire.process import Child, spawn
@@ -28,13 +28,30 @@ from runwire.pump.child import PATIENCE, ChildSession
 from runwire.pump.clock import Clock
 from runwire.pump.delivery import Delivery
 from runwire.pump.outlets import Outlet
+from runwire.pump.plan import Origin, Plan
 from runwire.redact import Redactor
-from runwire.seams import Command, Context, Dialect, Exit, Harness, Job, Launch, Output, Session, Sink, Verdict, dialect
+from runwire.seams import (
+    Command,
+    Committed,
+    Context,
+    Dialect,
+    Exit,
+    Harness,
+    Job,
+    Launch,
+    Output,
+    Session,
+    Sink,
+    Verdict,
+    dialect,
+)
 
 if TYPE_CHECKING:
     from types import TracebackType
 
     from runwire.events import Event
+
+__all__ = ["Origin", "Plan", "Run"]
 
 _SPARE = 16  # blocks that may still be taken when a run has settled: so much can have come in time and not been seen
 _PROGRESS = (
@@ -42,28 +59,7 @@ _PROGRESS = (
     ev.Session, ev.Input, ev.Usage, ev.BackgroundOutput, ev.StructuredOutput, ev.Question, ev.Permission, ev.Resolved,
     ev.Compacted,
 )  # fmt: skip
-Cause = Literal["cancel", "timeout", "closed"]
-
-
-@dataclass
-class Plan:
-    """What to run and how. Times are seconds; `None` = no limit. `child` is a program that was started already."""
-
-    job: Job
-    harness: Harness
-    run_id: str
-    session_id: str
-    launch: Launch | None = None
-    child: Child | NotReady | None = None
-    timeout: float | None = None
-    idle_timeout: float | None = None
-    settle: float = 0.3
-    secrets: list[str] = field(default_factory=list)
-    shapes: bool = False
-    raw: bool = False
-    copies: bool = False
-    sinks: Sequence[tuple[str, Sink]] = ()
-    tools: Sequence[Any] = ()
+Cause = Literal["cancel", "timeout", "closed", "fault"]
 
 
 class Run:
@@ -182,6 +178,7 @@ class Run:
                 child = error
         self._child = child if isinstance(child, Child) else None
         self._outlets = [Outlet(name, sink, self._report) for name, sink in plan.sinks]
+        beside = None if plan.beside is None else asyncio.ensure_future(plan.beside(self))
         try:
             found, variant = dialect(plan.launch.dialect if plan.launch else "runwire")
             law = await self._open(found)
@@ -196,7 +193,11 @@ class Run:
         finally:
             if self._child is not None:
                 self._child.kill()
+            if beside is not None:
+                beside.cancel()
             await asyncio.gather(*(outlet.close() for outlet in self._outlets))
+            if plan.journal is not None:
+                await plan.journal.close()
             self.remarks += self._reports
 
     async def _open(self, found: Dialect) -> Lawful:
@@ -207,8 +208,13 @@ class Run:
         redactor = Redactor(plan.secrets, shapes=plan.shapes)
         self._law = law = Lawful(contract_of(replace(found, adopts=False), start), redactor, raw=plan.raw)
         await self._emit(law.open(_now()))
-        source: ev.Source = "prompt" if plan.job.resume is None else "resume"
-        await self._push(law, [ev.Input(text=clean(plan.job.prompt), source=source)])
+        origin = plan.origin
+        source = "resume" if plan.job.resume is not None and origin.source == "prompt" else origin.source
+        said = ev.Input(text=clean(origin.said or plan.job.prompt), source=source, input_id=origin.input_id)
+        first: list[Output] = [said, *(ev.Diagnostic(source="runwire", message=clean(one)) for one in origin.remarks)]
+        if origin.prior is not None:
+            first.append(ev.Session(session_id=plan.session_id, created=False, prior_usage=origin.prior))
+        await self._push(law, first)
         return law
 
     async def _fail(self, error: Exception) -> None:
@@ -220,7 +226,7 @@ class Run:
 
     async def _run_child(self, child: Child, found: Dialect, variant: str) -> None:
         job = self.plan.job
-        context = Context(resumed=job.resume is not None, cwd=job.cwd, variant=variant)
+        context = Context(resumed=job.resume is not None, prior=self.plan.origin.thread, cwd=job.cwd, variant=variant)
         reading = Reading(found, context, copies=self.plan.copies)
         talks = self.plan.launch is not None and self.plan.launch.talks
         await self._run(ChildSession(child, reading, settle=self.plan.settle, job=job if talks else None))
@@ -301,6 +307,10 @@ class Run:
         if ended and not progress:
             progress = any(isinstance(output, Verdict) for output in outputs)
         self._clock.came(self._loop.time(), progress=progress)
+        if self._child is None:
+            for output in outputs:
+                if type(output) is Committed:
+                    output.tell()
 
     async def _must_stop(self, *, ended: bool, held: bool = False) -> bool:
         """Time-outs and the caller's wish: ask once; true when the agent has had its time to obey."""
@@ -336,9 +346,14 @@ class Run:
         return events
 
     async def _emit(self, events: list[Event]) -> None:
-        """To every sink and to the caller; waits while the caller is behind."""
+        """To the journal, then to every sink and to the caller; waits while the caller is behind."""
         if not events:
             return
+        journal = self.plan.journal
+        if journal is not None:
+            events = Batch(events, await journal.append(events))
+            if journal.trouble is not None and self._cause is None:
+                self.stop_for("fault", journal.trouble)
         for outlet in self._outlets:
             outlet.give(events)
         self._delivery.give(events)

@@ -23,7 +23,7 @@ from runwire.events import Code, Tokens
 if TYPE_CHECKING:
     from runwire.events import Event
 
-Room = Literal["dialects", "harnesses", "sinks"]
+Room = Literal["dialects", "harnesses", "sinks", "store"]
 
 
 class Context(Struct, frozen=True):
@@ -70,6 +70,12 @@ class Serve(Struct, frozen=True):
     params: Any
 
 
+class Committed(Struct, frozen=True):
+    """Asks to be told when all that was given before it has been committed: intent before effect."""
+
+    tell: Callable[[], object]
+
+
 class Command(Struct, frozen=True):
     """What we say to an agent over a two-way wire."""
 
@@ -79,7 +85,7 @@ class Command(Struct, frozen=True):
     value: Any = None
 
 
-Output: TypeAlias = "Event | Verdict | Send | Serve"
+Output: TypeAlias = "Event | Verdict | Send | Serve | Committed"
 """What a decoder gives."""
 
 
@@ -91,7 +97,7 @@ class Exit(Struct, frozen=True):
 
     code: int | None = None
     stderr_tail: str = ""
-    cause: Literal["exit", "cancel", "timeout", "spawn", "closed", "fault"] = "exit"
+    cause: Literal["exit", "cancel", "timeout", "spawn", "closed", "fault", "lost"] = "exit"
     message: str | None = None
     named: Code | None = None
 
@@ -287,7 +293,7 @@ class SinkKind(Struct, frozen=True):
     about: str = ""
 
 
-_ATTRIBUTE = {"dialects": "DIALECT", "harnesses": "HARNESS", "sinks": "SINK"}
+_ATTRIBUTE = {"dialects": "DIALECT", "harnesses": "HARNESS", "sinks": "SINK", "store": "STORE"}
 
 
 def names(room: Room) -> list[str]:
@@ -311,7 +317,9 @@ def find(room: Room, name: str) -> tuple[Any, str]:
         adapter = _load(room, head)
         if adapter is not None and (not rest or rest in getattr(adapter, "variants", ())):
             return adapter, rest
-    raise UnknownName({"dialects": "wire", "harnesses": "harness", "sinks": "sink"}[room], name, names(room))
+    raise UnknownName(
+        {"dialects": "wire", "harnesses": "harness", "sinks": "sink", "store": "store"}[room], name, names(room)
+    )
 
 
 def parse_wire(wire: str) -> tuple[str, Options]:

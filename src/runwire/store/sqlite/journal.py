@@ -1,0 +1,193 @@
+"""The events of a run on their way to the disk, and the facts that a list shows of them.
+
+One commit is one write of all events that came together; nothing waits for more to come. An event that says nothing to
+a list costs one look at its type.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+import time
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from runwire import events as ev
+from runwire.dialects.runwire import RunwireEncoder
+from runwire.errors import NotReady
+from runwire.transcript import Spending
+
+if TYPE_CHECKING:
+    from runwire.events import Event
+    from runwire.store import Fsync
+    from runwire.store.sqlite.place import Place
+    from runwire.store.sqlite.segment import Writer
+
+INTERVAL = 1.0
+"""Seconds between two times that an `interval` journal puts what it has on the disk."""
+_TOLD = frozenset({
+    ev.Session, ev.SessionInfo, ev.Usage, ev.Question, ev.Permission, ev.Resolved, ev.ModelChanged, ev.Result,
+})  # fmt: skip
+
+
+class SqliteJournal:
+    """Where the events of one run go. `generation` is that of the claim under which it was begun."""
+
+    def __init__(
+        self, place: Place, writer: Writer, run_id: str, session_id: str, generation: int, fsync: Fsync
+    ) -> None:
+        self.trouble: str | None = None
+        self._place = place
+        self._writer = writer
+        self._encoder = RunwireEncoder({"cap": "0"})
+        self._fsync = fsync
+        self._synced = time.monotonic()
+        self._syncing: asyncio.Future[None] | None = None
+        self._broken = False
+        self._unsaved = False
+        self._facts = Facts(run_id, session_id, generation)
+
+    async def append(self, events: Sequence[Event], /) -> bytes | None:
+        """Commit these events, with one write; give them in the canonical wire."""
+        if self._broken or not events:
+            return None
+        lines = self._encoder.encode(events)
+        try:
+            self._writer.append(lines, events[0].seq, len(events))
+            if self._fsync == "always":
+                await self._sync()
+            elif self._fsync == "interval" and (now := time.monotonic()) >= self._synced + INTERVAL:
+                self._synced = now
+                self._sync_beside()
+        except OSError as error:
+            self._broken = True
+            self.trouble = f"the store cannot be written any more: {error.strerror}"
+            return None
+        if self._writer.full and self.trouble is None:
+            self.trouble = "the disk of the store is full"
+        if not _TOLD.isdisjoint(map(type, events)):
+            self._tell(events)
+        return lines
+
+    async def close(self) -> None:
+        """The rest is on the disk, unless that is left to the system; the facts are saved."""
+        if self._unsaved:
+            self._tell(())
+        try:
+            if self._syncing is not None:
+                await asyncio.wait({self._syncing})
+            if self._fsync == "interval" and not self._broken:
+                await self._sync()
+        except OSError:
+            pass  # what the system has taken is still there, only less sure
+        finally:
+            self._writer.close()
+
+    async def _sync(self) -> None:
+        await asyncio.get_running_loop().run_in_executor(None, self._writer.sync)
+
+    def _sync_beside(self) -> None:
+        if self._syncing is None or self._syncing.done():
+            self._syncing = asyncio.ensure_future(self._sync())
+            self._syncing.add_done_callback(lambda done: done.cancelled() or done.exception())
+
+    def _tell(self, events: Sequence[Event]) -> None:
+        """Save what a list shows. A database that cannot be written now is told again with the next fact."""
+        for event in events:
+            if type(event) in _TOLD:
+                self._facts.add(event)
+        try:
+            self._facts.save(self._place)
+        except (sqlite3.Error, NotReady):
+            self._unsaved = True
+        else:
+            self._unsaved = False
+
+
+class Facts:
+    """What a list shows of one run, gathered from its events."""
+
+    def __init__(self, run_id: str, session_id: str, generation: int) -> None:
+        self._key = (run_id, session_id, generation)
+        self._run: dict[str, Any] = {}
+        self._session: dict[str, Any] = {}
+        self._open: set[str] = set()
+        self._spending = Spending()
+        self._result: ev.Result | None = None
+
+    def add(self, event: Event) -> None:
+        """Take note of an event."""
+        match event:
+            case ev.Session():
+                self._say(model=event.model, native_session_id=event.native_session_id)
+            case ev.ModelChanged():
+                self._say(model=event.to_model)
+            case ev.SessionInfo() if event.title:
+                self._session["title"] = event.title
+            case ev.Question() | ev.Permission():
+                self._open.add(event.request_id)
+            case ev.Resolved():
+                self._open.discard(event.request_id)
+            case ev.Result():
+                self._end(event)
+            case _:
+                pass
+        self._spending.add(event)
+        self._run |= {"waiting": len(self._open), "updated": max(event.ts, 0)}
+
+    def _say(self, **facts: Any) -> None:
+        """Of the run, and of its session from now on."""
+        known = {name: value for name, value in facts.items() if value}
+        self._run |= known
+        self._session |= known
+
+    def _end(self, result: ev.Result) -> None:
+        self._result = result
+        self._open.clear()
+        self._say(native_session_id=result.native_session_id)
+        usage = None if result.usage is None else msgspec.json.encode(result.usage).decode()
+        self._run |= {
+            "status": result.status, "code": result.code, "message": result.message, "usage": usage,
+            "cost": result.cost_usd, "cost_source": self._spending.source if result.cost_usd is not None else None,
+            "turns": result.turns, "duration_ms": result.duration_ms,
+        }  # fmt: skip
+
+    def save(self, place: Place) -> None:
+        """Write it, in one transaction; only under the claim by which the run was begun."""
+        if not self._run:
+            return
+        run_id, session_id, generation = self._key
+        with place.transaction() as database:
+            where = "WHERE run_id = ? AND generation <= ?"
+            _set(database, "runs", self._run, where, (run_id, generation))
+            title = self._session.get("title")
+            session = {**self._session, "updated": self._run["updated"]}
+            if title is not None:
+                session.pop("title")
+                database.execute(
+                    "UPDATE sessions SET title = ? WHERE session_id = ? AND NOT named", (title, session_id)
+                )
+            _set(database, "sessions", session, "WHERE session_id = ?", (session_id,))
+            if self._result is not None:
+                self._enter(database)
+
+    def _enter(self, database: sqlite3.Connection) -> None:
+        """Into the ledger, one line for each model."""
+        for line in self._spending.lines():
+            database.execute(
+                "INSERT OR REPLACE INTO ledger SELECT run_id, session_id, harness, coalesce(nullif(?, ''), model, '?'),"
+                " created, ?, ?, ?, ?, ?, ?, ? FROM runs WHERE run_id = ?",
+                (
+                    line.model or "", line.input_tokens, line.output_tokens, line.cache_read_tokens,
+                    line.cache_write_tokens, line.reasoning_tokens,
+                    line.cost_usd if line.cost_source != "estimated" else None,
+                    line.cost_usd if line.cost_source == "estimated" else None, self._key[0],
+                ),
+            )  # fmt: skip
+
+
+def _set(database: sqlite3.Connection, table: str, facts: dict[str, Any], where: str, key: tuple[Any, ...]) -> None:
+    names = ", ".join(f"{name} = ?" for name in facts)
+    database.execute(f"UPDATE {table} SET {names} {where}", (*facts.values(), *key))  # noqa: S608 - names of ours

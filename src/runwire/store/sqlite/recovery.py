@@ -1,0 +1,145 @@
+"""Runs that nobody ended: a torn tail is cut, what is open is closed, the one result is written.
+
+Only who holds the session does this. It can be interrupted at any point and done again.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+from typing import TYPE_CHECKING
+
+import msgspec
+from msgspec import DecodeError, ValidationError
+
+from runwire import events as ev
+from runwire.dialects.runwire import RunwireEncoder
+from runwire.events import AnyEvent
+from runwire.pipeline import Unfinished, started
+from runwire.seams import Exit
+from runwire.seams.storing import LIVE, Recovery, RunRecord
+from runwire.store.sqlite import rows
+from runwire.store.sqlite.journal import Facts
+from runwire.store.sqlite.locks import Lock
+from runwire.store.sqlite.place import now
+from runwire.store.sqlite.segment import Writer
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from runwire.events import Event
+    from runwire.store.sqlite.place import Place
+
+_EVENTS: msgspec.json.Decoder[AnyEvent] = msgspec.json.Decoder(AnyEvent)
+_DEAD = "WHERE status IN ('queued', 'running') AND host = ?"
+
+
+def recover_all(place: Place) -> list[Recovery]:
+    """Every run of this machine whose process is gone. What another process holds is its own affair."""
+    found = []
+    for run in rows.runs(place.database, _DEAD, (platform.node(),)):
+        if run.pid is not None or (run.status == "queued" and now() < run.created + FRESH):
+            continue
+        lock = Lock(place.lock(run.session_id))
+        if lock.take():
+            try:
+                again = rows.runs(place.database, "WHERE run_id = ?", (run.run_id,))
+                found += [recover_run(place, one) for one in again if one.status in LIVE and one.pid is None]
+            finally:
+                lock.release()
+    return found
+
+
+def recover_session(place: Place, session_id: str) -> list[Recovery]:
+    """Every unended run of a session that we hold. What waits in the inbox has not begun and is not lost."""
+    begun = "WHERE status = 'running' AND host = ? AND session_id = ?"
+    unended = rows.runs(place.database, begun, (platform.node(), session_id))
+    return [recover_run(place, run) for run in reversed(unended)]
+
+
+def recover_run(place: Place, run: RunRecord) -> Recovery:
+    """Give one run its result."""
+    generation = place.database.execute("SELECT generation FROM runs WHERE run_id = ?", (run.run_id,)).fetchone()[0]
+    facts = Facts(run.run_id, run.session_id, generation)
+    start = started(run.harness, run.run_id, run.session_id, cwd=run.cwd)
+    story = Unfinished(start)
+    path = place.segment(run.run_id)
+    size, cut = _read(path, story, facts)
+    closing: list[Event] = []
+    if story.result is None:
+        closing = story.close(_end(run), now(), _remark(run, cut))
+        if size == 0 and run.prompt:
+            closing.insert(1, ev.Input(text=run.prompt, source="prompt"))
+            closing = _numbered(closing)
+        _append(place, path, size, closing)
+    for event in closing:
+        facts.add(event)
+    facts.save(place)
+    place.database.execute("UPDATE inbox SET taken = 1 WHERE run_id = ?", (run.run_id,))
+    return Recovery(run_id=run.run_id, session_id=run.session_id, tools=story.tools, cut=cut)
+
+
+def _read(path: str, story: Unfinished, facts: Facts) -> tuple[int, int]:
+    """Feed what is whole; the size of that, and how much was torn behind it."""
+    good = seq = 0
+    if not os.path.exists(path):
+        return 0, 0
+    with open(path, "rb") as file:
+        for line in file:
+            event = _event(line, seq + 1)
+            if event is None:
+                break
+            seq += 1
+            good += len(line)
+            story.feed([event])
+            facts.add(event)
+        return good, os.fstat(file.fileno()).st_size - good
+
+
+def _event(line: bytes, seq: int) -> Event | None:
+    """A whole line that is the event of that number, else None."""
+    if not line.endswith(b"\n"):
+        return None
+    try:
+        event = _EVENTS.decode(line)
+    except (DecodeError, ValidationError, UnicodeDecodeError):
+        return None
+    return event if event.seq == seq else None
+
+
+def _append(place: Place, path: str, size: int, events: Sequence[Event]) -> None:
+    """Cut what is torn, write what was missing, have both on the disk."""
+    if os.path.exists(path):
+        os.truncate(path, size)
+    try:
+        writer = Writer(path, place.make_room, new=False)
+        try:
+            writer.append(RunwireEncoder({"cap": "0"}).encode(events), events[0].seq, len(events))
+            writer.sync()
+        finally:
+            writer.close()
+    except OSError as error:
+        raise place.unwritable(error) from None
+
+
+def _end(run: RunRecord) -> Exit:
+    if run.stopping:
+        return Exit(cause="cancel", message="it was stopped by force")
+    when = " before it had begun" if run.status == "queued" else ""
+    return Exit(cause="lost", message=f"the runwire process that ran it was gone{when}")
+
+
+def _remark(run: RunRecord, cut: int) -> str:
+    torn = f"; {cut} bytes of a torn record were cut off" if cut else ""
+    return f"recovered: {_end(run).message}{torn}"
+
+
+def _numbered(events: list[Event]) -> list[Event]:
+    from msgspec.structs import replace
+
+    first = events[0]
+    return [replace(event, seq=at, run_id=first.run_id, ts=first.ts) for at, event in enumerate(events, 1)]
+
+
+FRESH = 10_000
+"""Milliseconds that the process of a queued run has to show itself."""

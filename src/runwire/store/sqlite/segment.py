@@ -1,0 +1,160 @@
+"""The events of one run on the disk: an append-only file of NDJSON lines, and a sparse index beside it.
+
+`RUN.ndjson` is the truth: whole lines, `seq` 1, 2, 3 ..., in the canonical wire, so that a person can read it along
+(`tail -f | jq`). `RUN.index` is a help: pairs of little-endian 64-bit numbers, a `seq` and the offset of its line,
+about one for 256 events. An entry is believed only if a line of that `seq` begins there.
+
+A line is shown to others only when it is whole. What a crash or a power cut left torn is cut off by who recovers.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+from struct import Struct
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+EVERY = 256
+"""Events between two entries of the index."""
+BLOCK = 1 << 18
+_PAIR = Struct("<QQ")
+_FULL = {errno.ENOSPC, errno.EDQUOT}
+
+
+class Writer:
+    """Appends whole lines. `make_room` is called once when the disk is full; it gives whether that helped."""
+
+    def __init__(self, path: str, make_room: Callable[[], bool], *, new: bool) -> None:
+        flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | (os.O_EXCL if new else 0)
+        self._path = path
+        self._file = os.open(path, flags, 0o600)
+        self._index: int | None = None
+        self._size = os.fstat(self._file).st_size
+        self._next = 0  # the seq from which the index wants another entry
+        self._make_room = make_room
+        self.full = False
+
+    def append(self, lines: bytes, first: int, count: int) -> None:
+        """Write these lines, whose first has this `seq`. Raises OSError; what is there then are whole lines."""
+        at, view = self._size, memoryview(lines)
+        while view:
+            try:
+                view = view[os.write(self._file, view) :]
+            except OSError as error:
+                if error.errno in _FULL and not self.full and self._make_room():
+                    self.full = True
+                    continue
+                os.ftruncate(self._file, at + lines.rfind(b"\n", 0, len(lines) - len(view)) + 1)
+                raise
+        self._size = at + len(lines)
+        if first >= self._next:
+            self._enter(first, at)
+            self._next = first + max(EVERY, count)
+
+    def sync(self) -> None:
+        """Put it on the disk."""
+        os.fdatasync(self._file) if hasattr(os, "fdatasync") else os.fsync(self._file)
+
+    def close(self) -> None:
+        """Let go."""
+        os.close(self._file)
+        if self._index is not None:
+            os.close(self._index)
+
+    def _enter(self, seq: int, offset: int) -> None:
+        try:
+            if self._index is None:
+                flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
+                self._index = os.open(index_of(self._path), flags, 0o600)
+            os.write(self._index, _PAIR.pack(seq, offset))
+        except OSError:
+            self._next = 1 << 62  # it is only a help: the run goes on without
+
+
+class Tail:
+    """Reads whole lines from a place on, as far as there are any. The file may not be there yet."""
+
+    def __init__(self, path: str, after: int) -> None:
+        self._path = path
+        self._after = after
+        self._file: int | None = None
+        self._offset = 0
+        self._block = BLOCK
+
+    def read(self) -> bytes:
+        """The next whole lines; b"" = none for now."""
+        if self._file is None and not self._open():
+            return b""
+        while True:
+            data = os.pread(self._file or 0, self._block, self._offset)
+            end = data.rfind(b"\n") + 1
+            if end or len(data) < self._block:
+                break
+            self._block *= 2  # one line is longer than that
+        self._offset += end
+        return data[:end]
+
+    def close(self) -> None:
+        """Let go."""
+        if self._file is not None:
+            os.close(self._file)
+            self._file = None
+
+    def _open(self) -> bool:
+        try:
+            self._file = os.open(self._path, os.O_RDONLY | os.O_CLOEXEC)
+        except FileNotFoundError:
+            return False
+        if self._after:
+            self._seek(self._after)
+        return True
+
+    def _seek(self, after: int) -> None:
+        """To the line behind `after`: from the nearest entry of the index, then line by line."""
+        seq, self._offset = nearest(self._path, self._file or 0, after + 1)
+        skip = after + 1 - seq
+        while skip > 0 and (lines := self.read()):
+            ends = lines.count(b"\n")
+            if ends <= skip:
+                skip -= ends
+                continue
+            at = -1
+            for _ in range(skip):
+                at = lines.find(b"\n", at + 1)
+            self._offset -= len(lines) - (at + 1)
+            return
+
+
+def nearest(path: str, file: int, seq: int) -> tuple[int, int]:
+    """The last place of the index that is not behind `seq`: the `seq` of a line and its offset."""
+    try:
+        with open(index_of(path), "rb") as index:
+            data = index.read()
+    except OSError:
+        return 1, 0
+    low, high = 0, len(data) // _PAIR.size
+    while low < high:
+        middle = (low + high) // 2
+        if _PAIR.unpack_from(data, middle * _PAIR.size)[0] <= seq:
+            low = middle + 1
+        else:
+            high = middle
+    for entry in range(low - 1, -1, -1):
+        found, offset = _PAIR.unpack_from(data, entry * _PAIR.size)
+        if _begins(file, found, offset):
+            return found, offset
+    return 1, 0
+
+
+def _begins(file: int, seq: int, offset: int) -> bool:
+    """Whether a line of that `seq` begins there."""
+    head = os.pread(file, 1024, max(0, offset - 1))
+    return (not offset or head.startswith(b"\n")) and b'"seq":%d,' % seq in head.partition(b"}")[0]
+
+
+def index_of(path: str) -> str:
+    """The index that belongs to a segment."""
+    return path.removesuffix(".ndjson") + ".index"
