@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 _CALM = (ev.CacheWarning, ev.BackgroundOutput, ev.Compacted, ev.ModelChanged, ev.SessionInfo, ev.Diagnostic, ev.Native)
 """What waits until a text is over."""
-_SILENT = (ev.Activity, ev.Usage, ev.ToolProgress, ev.Started)
+_SILENT = (ev.Activity, ev.Usage, ev.Started)
 """What writes no line, or none to this reader, and so ends no text."""
 _PROMPT_LINES = 12
 _PROMPT = 1500  # characters
@@ -88,12 +88,18 @@ class TerminalEncoder:
         if isinstance(event, ev.Text | ev.Thinking):
             self._stream(event)
             return
+        if isinstance(event, ev.ToolProgress):  # of these there are many, and all that they change is transient
+            self._activity = ""
+            self._calls.progress(event)
+            return
         if self._prose is not None and not isinstance(event, _SILENT):
             if event.parent is not None or isinstance(event, _CALM):
                 self._waiting.append(event)
                 return
             self._end_text()
-        if not isinstance(event, _SILENT) or isinstance(event, ev.ToolProgress):
+        elif self._prose is not None:
+            self._prose.feed(self._words())  # `verbose` shows some of them
+        if not isinstance(event, _SILENT):
             self._activity = ""
         if not isinstance(event, (*_SILENT, ev.Plan, ev.TurnDone)):
             self._calls.release()

@@ -35,7 +35,7 @@ _NO_START = (
 )
 NARROW = (
     "\xa1-\xac\xae-\u02ff\u0370-\u0377\u0384-\u038a\u038e-\u03a1\u03a3-\u0482\u048a-\u052f\u1e00-\u1f15\u2010-\u2027"
-    "\u2030-\u205e\u20a0-\u20c0\u2190-\u22ff\u2460-\u25fc\u2706-\u2709\u270c-\u2727"
+    "\u2030-\u205e\u20a0-\u20c0\u2190-\u22ff\u2460-\u25fc\u2706-\u2709\u270c-\u2727\u2729-\u274b"
 )
 """Characters of one column that neither cling to others nor change them, for a pattern: most of what is not ASCII."""
 _DOUBLE = (
@@ -43,8 +43,12 @@ _DOUBLE = (
     "\U0001f400-\U0001f43e\U0001f442-\U0001f4fc\U0001f500-\U0001f53d\U0001f550-\U0001f567\U0001f5fb-\U0001f64f"
     "\U0001f680-\U0001f6c5\U0001f90c-\U0001f93a\U0001f947-\U0001f9ff"
 )
-_SPACED = re.compile(f"[ -~{NARROW}{_DOUBLE}]*")
-_DOUBLES = re.compile(f"[{_DOUBLE}]")
+_TORN = (  # of two columns, too, and of a script without spaces
+    "\u3001-\u3029\u3041-\u3096\u309b-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3\uff01-\uff60\uffe0-\uffe6"
+)
+_KNOWN = re.compile(f"[ -~{NARROW}{_DOUBLE}{_TORN}]*")
+_DOUBLES = re.compile(f"[^ -~{NARROW}]")  # of a text that is known; told by what they are not, which is faster
+_TEARABLE = re.compile(f"[{_TORN}]")
 _ASCII_TOKENS = re.compile(r"\n|[ \t]+|[^ \t\n]+")
 _TOKENS = re.compile(rf"\n|[ \t]+|[{_NO_END}]?[{_WIDE}][{_NO_START}]*|(?:(?![{_NO_END}]?[{_WIDE}])[^ \t\n])+|[^ \t\n]")
 """What may not be torn: a word, or one character of a script without spaces with the punctuation that clings to it."""
@@ -82,21 +86,31 @@ def cells(text: str) -> int:
     >>> cells("abc"), cells("漢字"), cells("👍🏽")
     (3, 4, 2)
     """
-    return len(text) if text.isascii() else measured(text) if _SPACED.fullmatch(text) is not None else _counted(text)
+    return len(text) if text.isascii() else measured(text) if _KNOWN.fullmatch(text) is not None else _counted(text)
 
 
-def is_spaced(text: str) -> bool:
-    r"""Whether a line is harmless, may be broken at its blanks alone, and `measured` knows its width.
+def is_known(text: str) -> bool:
+    r"""Whether a line is harmless, and `measured` knows the width of every part of it.
 
-    >>> is_spaced("It works — 🚀"), is_spaced("漢字"), is_spaced("a\tb")
+    >>> is_known("It works — 🚀 漢字"), is_known("e\u0301"), is_known("a\tb")
     (True, False, False)
     """
-    return (text.isascii() and text.isprintable()) or _SPACED.fullmatch(text) is not None
+    return (text.isascii() and text.isprintable()) or _KNOWN.fullmatch(text) is not None
 
 
 def measured(text: str) -> int:
-    """How many columns a text takes that `is_spaced`."""
+    """How many columns a text takes that `is_known`."""
     return len(text) if text.isascii() else len(text) + len(_DOUBLES.findall(text))
+
+
+def has_doubles(text: str) -> bool:
+    """Whether a text that `is_known` takes more columns than it has characters."""
+    return not text.isascii() and _DOUBLES.search(text) is not None
+
+
+def has_torn(text: str) -> bool:
+    """Whether a text that `is_known` may be broken elsewhere than at its blanks."""
+    return not text.isascii() and _TEARABLE.search(text) is not None
 
 
 def cut(text: str, width: int, more: str = "…") -> str:

@@ -31,9 +31,8 @@ def hanging(lead: str, word: str) -> int:
 class Inline:
     """The styles within one line: bold and code."""
 
-    def __init__(self) -> None:
-        self._bold = False
-        self._code = ""
+    _bold = False
+    _code = ""
 
     def spans(self, word: str, base: str) -> list[Span]:
         """One word with its marks dimmed."""

@@ -45,7 +45,7 @@ class Paper:
     def put(self, *spans: Span) -> None:
         """Write within the line."""
         self._erase()
-        for text, style in _merged(spans):
+        for text, style in spans if len(spans) == 1 and spans[0][0] else _merged(spans):
             clean = self.look.clean(text).replace("\n", " ").replace("\t", " ")
             self.open = True
             self._parts.append(f"{sgr(style)}{clean}{RESET}" if style and self.look.color else clean)
@@ -69,7 +69,7 @@ class Paper:
         """
         if self._shown:
             self._erase()
-        clean = text if text.replace("\n", "").isprintable() and self.look.unicode else self.look.clean(text)
+        clean = self.look.clean(text)
         self.column = cells(clean[clean.rfind("\n") + 1 :]) + (indent if "\n" in clean else self.column or indent)
         if style and self.look.color:
             clean = styled(clean, style)

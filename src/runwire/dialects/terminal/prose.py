@@ -11,7 +11,7 @@ import re
 from typing import TYPE_CHECKING
 
 from runwire.dialects.terminal.ink import cells, expanded, split_at, tokens
-from runwire.dialects.terminal.lines import block, plain, wrapped
+from runwire.dialects.terminal.lines import block, laid
 from runwire.dialects.terminal.markdown import FENCE, HEADING, ITEM, Inline, hanging
 
 if TYPE_CHECKING:
@@ -32,6 +32,19 @@ class Prose:
     `begin` is called before the first visible word: a text of blanks alone leaves no trace.
     """
 
+    # What every text begins with; most are over before any of it has changed.
+    _begun = False
+    _return = False
+    _held = ""
+    _blanks = ""
+    _breaks = 0
+    _fence = ""
+    _info = ""
+    _at_start = True
+    _hang = 0
+    _code = False
+    _row: list[str] | None = None
+
     def __init__(
         self,
         paper: Paper,
@@ -42,20 +55,12 @@ class Prose:
         begin: Callable[[], object] | None = None,
     ) -> None:
         self._begin = begin
-        self._begun = False
         self._paper = paper
-        self._base = style
+        self._base = self._style = style
         self._indent = indent
         self._markdown = markdown
-        self._return = False
-        self._held = ""
-        self._blanks = ""
-        self._breaks = 0
-        self._fence = ""
-        self._info = ""
+        self._inline = Inline() if markdown else None
         self._rows: list[str] = []
-        self._row: list[str] | None = None
-        self._new_line()
 
     def feed(self, text: str) -> None:
         """Take the next delta."""
@@ -68,8 +73,10 @@ class Prose:
             text = text.replace("\r\n", "\n")
         at = 0
         while (end := text.find("\n", at := self._plain(text, at))) >= 0:
-            self._lines(text[at:end])
+            self._line(text[at:end])
             at = end + 1
+        if at == len(text):
+            return
         *lines, text = self._paper.look.clean(text[at:]).split("\n")
         for line in lines:
             self._line(line)
@@ -112,42 +119,26 @@ class Prose:
         self._inline = Inline() if self._markdown else None
         self._row = None
 
-    def _is_fresh(self) -> bool:
-        """Whether a line begins that nothing before it has a say in."""
-        return self._at_start and not (self._blanks or self._fence or self._rows)
-
     def _plain(self, text: str, at: int) -> int:
         """Place the plain lines that begin there at once; give where the first one begins that is none."""
-        look = self._paper.look
-        if not self._is_fresh():
-            return at
-        lines = plain(look.width, self._indent, unicode=look.unicode, markdown=self._markdown, color=look.color)
-        if (found := lines.match(text, at)) is None:
-            return at
-        before, body, after = block(found[0])
-        self._breaks += before
-        if body:
-            self._start()
-            self._paper.lay(body, self._base, indent=self._indent)
-            self._breaks = after
-        return found.end()
+        if not self._at_start or self._blanks or self._fence or self._rows:
+            return at  # what came before has a say in it
+        text, end = laid(text, at, self._paper.look, indent=self._indent, markdown=self._markdown, style=self._base)
+        if end > at:
+            before, body, after = block(text)
+            self._breaks += before
+            if body:
+                self._start()
+                self._paper.lay(body, self._base, indent=self._indent)
+                self._breaks = after
+        return end
 
-    def _lines(self, text: str) -> None:
+    def _line(self, text: str) -> None:
         """What is one line, unless it holds line ends of other kinds."""
         for line in self._paper.look.clean(text).split("\n"):
-            self._line(line)
-
-    def _line(self, line: str) -> None:
-        if self._is_fresh():
-            laid = wrapped(line, self._paper.look, self._indent, markdown=self._markdown)
-            if laid is not None:
-                self._start()
-                self._paper.lay(laid, self._base, indent=self._indent)
-                self._breaks = 1
-                return
-        for piece in tokens(self._flowing(line, whole=True)):
-            self._token(piece)
-        self._line_end()
+            for piece in tokens(self._flowing(line, whole=True)):
+                self._token(piece)
+            self._line_end()
 
     def _flowing(self, text: str, *, whole: bool = False) -> str:
         """Place the words of plain text within a line at once; give what is left for a closer look.
