@@ -16,6 +16,7 @@ from runwire.dialects.terminal.asks import Asks, Checklist, summary
 from runwire.dialects.terminal.calls import Calls
 from runwire.dialects.terminal.foot import Foot, notice
 from runwire.dialects.terminal.ink import cells, cut, cut_left
+from runwire.dialects.terminal.lines import Setting
 from runwire.dialects.terminal.look import NARROWEST, look
 from runwire.dialects.terminal.paper import Paper
 from runwire.dialects.terminal.preview import Output
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
 _CALM = (ev.CacheWarning, ev.BackgroundOutput, ev.Compacted, ev.ModelChanged, ev.SessionInfo, ev.Diagnostic, ev.Native)
 """What waits until a text is over."""
+_SAID = (ev.Text, ev.Thinking)
 _SILENT = (ev.Activity, ev.Usage, ev.Started)
 """What writes no line, or none to this reader, and so ends no text."""
 _PROMPT_LINES = 12
@@ -47,6 +49,9 @@ class TerminalEncoder:
         self._asks = Asks(self._paper, self._calls)
         self._plan = Checklist(self._paper)
         self._foot = Foot(self._paper)
+        self._answer = Setting(self._look)
+        self._thought = Setting(self._look, style="dim", indent=2, markdown=False)
+        self._header = (f"{self._look.symbols.thinking} Thinking", "dim italic")
         self._prose: Prose | None = None
         self._kind: type[ev.Text | ev.Thinking] | None = None
         self._message_id = ""
@@ -65,12 +70,13 @@ class TerminalEncoder:
     def encode(self, events: Sequence[Event], /) -> bytes:
         """Give the bytes of these events."""
         self._foot.clock(events)
+        kind, message_id, deltas = self._kind, self._message_id, self._deltas
         for event in cast("Sequence[AnyEvent]", events):
-            if type(event) is self._kind and event.message_id == self._message_id and event.parent is None:
-                self._deltas.append(event.delta)
-                self._activity = ""
+            if type(event) is kind and event.message_id == message_id and event.parent is None:
+                deltas.append(event.delta)
             else:
                 self._take(event)
+                kind, message_id = self._kind, self._message_id
         if self._prose is not None and self._deltas:
             self._prose.feed(self._words())
         self._paper.status = self._status()
@@ -85,7 +91,7 @@ class TerminalEncoder:
     # --- one event ------------------------------------------------------------------------------------------------
 
     def _take(self, event: AnyEvent) -> None:
-        if isinstance(event, ev.Text | ev.Thinking):
+        if isinstance(event, _SAID):
             self._stream(event)
             return
         if isinstance(event, ev.ToolProgress):  # of these there are many, and all that they change is transient
@@ -112,13 +118,13 @@ class TerminalEncoder:
             return
         self._end_text()
         self._kind, self._message_id = type(event), event.message_id
-        style, indent = ("dim", 2) if thinking else ("", 0)
-        self._prose = Prose(self._paper, style=style, indent=indent, markdown=not thinking, begin=self._begin_text)
+        self._prose = Prose(self._paper, self._thought if thinking else self._answer, self._begin_text)
         self._deltas.append(event.delta)
-        self._activity = ""
 
     def _words(self) -> str:
         """What was said of the text at hand and is not laid out yet: a batch is laid out at once."""
+        if self._deltas:
+            self._activity = ""
         said = "".join(self._deltas)
         self._deltas.clear()
         return said
@@ -129,16 +135,17 @@ class TerminalEncoder:
         thinking = self._kind is ev.Thinking
         self._seen.add(self._message_id)
         if self._paper.enter("thinking" if thinking else "text", self._message_id) and thinking:
-            self._paper.line((f"{self._look.symbols.thinking} Thinking", "dim italic"))
+            self._paper.line(self._header)
 
     def _end_text(self) -> None:
         """The text at hand is over: what waited for that comes now."""
         if self._prose is not None:
             self._prose.close(self._words())
             self._prose = self._kind = None
-        waiting, self._waiting = self._waiting, []
-        for event in waiting:
-            self._draw(event)
+        if self._waiting:
+            waiting, self._waiting = self._waiting, []
+            for event in waiting:
+                self._draw(event)
 
     def _draw(self, event: AnyEvent) -> None:
         """Every kind, in the order of a run."""
@@ -205,7 +212,7 @@ class TerminalEncoder:
             self._calls.remark([(f"{look.symbols.prompt} ", "cyan"), (look.flat(event.text), "dim")], event.parent)
             return
         self._paper.enter("prompt", event.input_id or str(event.seq))
-        prose = Prose(self._paper, style="bold", indent=2, markdown=False)
+        prose = Prose(self._paper, Setting(look, style="bold", indent=2, markdown=False))
         text = event.text.strip()
         first, hidden, _ = Output(text[:_PROMPT]).shown(_PROMPT_LINES, 0)
         self._paper.put((f"{look.symbols.prompt} ", "bold cyan"))
@@ -303,7 +310,7 @@ class TerminalEncoder:
                 if not self._look.quiet:
                     self._paper.line((f"{self._look.symbols.output} Structured output", "bold"))
                 text = json.dumps(event.value, ensure_ascii=False, indent=2)
-                prose = Prose(self._paper, style="", indent=2, markdown=False)
+                prose = Prose(self._paper, Setting(self._look, indent=2, markdown=False))
                 prose.feed(text)
                 prose.close()
             case ev.Error():

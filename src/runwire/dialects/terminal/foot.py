@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from runwire import events as ev
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
 _ID = 8
 _ERROR_LINES = 20
+_TS = attrgetter("ts")
 
 
 def notice(event: ev.Event, look: Look) -> list[Span]:
@@ -92,7 +94,7 @@ class Foot:
 
     def clock(self, events: Sequence[ev.Event]) -> None:
         """Note the first time that is told: a recording may have none of its own."""
-        if self._first < 0:
+        if self._first < 0 and any(map(_TS, events)):
             self._first = next((event.ts for event in events if event.ts > 0), -1)
 
     def error(self, message: str, code: str | None) -> None:

@@ -86,7 +86,7 @@ def cells(text: str) -> int:
     >>> cells("abc"), cells("漢字"), cells("👍🏽")
     (3, 4, 2)
     """
-    return len(text) if text.isascii() else measured(text) if _KNOWN.fullmatch(text) is not None else _counted(text)
+    return len(text) if text.isascii() else _cells(text)
 
 
 def is_known(text: str) -> bool:
@@ -219,7 +219,10 @@ def _place(lines: list[str], blanks: str, word: str, width: int) -> None:
     lines[-1] = word
 
 
-def _counted(text: str) -> int:
+@lru_cache(maxsize=512)  # marks and words come again
+def _cells(text: str) -> int:
+    if _KNOWN.fullmatch(text) is not None:
+        return measured(text)
     from rich.cells import cell_len
 
     return cell_len(text, _UNICODE)

@@ -9,60 +9,112 @@ that a terminal would obey.
 from __future__ import annotations
 
 import re
-from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NewType
 
 from runwire.dialects.terminal.ink import NARROW, has_doubles, has_torn, is_known, measured, tokens
 from runwire.dialects.terminal.look import RESET, sgr
 from runwire.dialects.terminal.markdown import FENCE, HEADING, ITEM, hanging
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from runwire.dialects.terminal.look import Look
 
-_FIRST = re.compile(r"( *)([^ ]+)")
+Laid = NewType("Laid", str)
+"""Lines that fit and are harmless, as `block` gives them."""
 _TELLING = set("|`~>#-*+0123456789")
 """Characters that the first word of a line begins with which tells something."""
 _WORD = re.compile(r"[^ \n]+")
 _GAP = re.compile(r"\n{3,}")
 
 
-def laid(text: str, at: int, look: Look, *, indent: int, markdown: bool, style: str) -> tuple[str, int]:
-    r"""As many lines of plain text as begin there, broken to fit; and where the first one begins that is none.
+class Setting:
+    r"""How a text is set: its style, its left margin, whether it is Markdown. It lays out the plain lines of a text.
 
     >>> from runwire.dialects.terminal.look import Look
-    >>> text = "- so much does not fit in one line\nbut this\n|a|"
-    >>> laid(text, 0, Look(width=20), indent=0, markdown=True, style="")
+    >>> Setting(Look(width=20)).laid("- so much does not fit in one line\nbut this\n|a|")
     ('- so much does not\n  fit in one line\nbut this\n', 44)
     """
-    pattern = _plain(look.width, indent, unicode=look.unicode, markdown=markdown, color=look.color)
-    pieces: list[str] = []
-    while True:
-        if (found := pattern.match(text, at)) is not None:
-            pieces.append(found[0])
-            at = found.end()
-        if (end := text.find("\n", at)) < 0:
-            break
-        line = _wrapped(text[at:end], look, indent, markdown=markdown, style=style)
-        if line is None:
-            break
-        pieces += line, "\n"
-        at = end + 1
-    return "".join(pieces), at
+
+    def __init__(self, look: Look, *, style: str = "", indent: int = 0, markdown: bool = True) -> None:
+        self.style = style
+        self.indent = indent
+        self.markdown = markdown
+        self._look = look
+        self._width = 0
+
+    def laid(self, text: str, at: int = 0) -> tuple[str, int]:
+        """As many plain lines as begin there, broken to fit; and where the first line begins that is none."""
+        if self._width != self._look.width:
+            self._fit()
+        pieces: list[str] = []
+        while True:
+            if (found := self._standing(text, at)) is not None:
+                pieces.append(found[0])
+                at = found.end()
+            if (end := text.find("\n", at)) < 0 or (line := self._broken(text[at:end])) is None:
+                return "".join(pieces), at
+            pieces += line, "\n"
+            at = end + 1
+
+    def _fit(self) -> None:
+        """Know the width, which may change while a run is shown, and with it the lines that stand as they are."""
+        self._width = self._look.width
+        self._room, self._most = self._width - self.indent, self._width // 3
+        special = [rf" {{{self._most + 1}}}"]  # so many blanks are cut
+        letters = " -~"
+        if self.markdown:
+            special.append(r" *(?:\||```|~~~)")
+            if self._look.color:
+                special.append(r" *(?:>|(?:[-*+]|\d{1,3}[.)]|#{1,6})[ \n])")
+                letters = " -)+-_a-~"  # without the marks
+        letters += NARROW if self._look.unicode else ""
+        self._standing = re.compile(rf"(?:(?!{'|'.join(special)})[{letters}]{{0,{self._room}}}\n)+").match
+
+    def _broken(self, line: str) -> str | None:
+        """A line as lines that fit, set in but for the first; None if it needs a closer look."""
+        body = line.strip(" ")
+        lead = len(line) - len(line.lstrip(" "))
+        if not body or lead > self._most or not is_known(body) or not (self._look.unicode or body.isascii()):
+            return None
+        hang = self._hanging(lead, body) if self.markdown else 0
+        if hang is None:
+            return None
+        wide = has_doubles(body)
+        if wide and self.style and self._look.color and has_torn(body):
+            return None  # each of its characters has the style
+        return _filled(line.rstrip(" "), self._room, hang, wide=wide)
+
+    def _hanging(self, lead: int, body: str) -> int | None:
+        """How far its later lines are set in; None if it is more than plain text."""
+        color = self._look.color
+        if color and ("*" in body or "`" in body):
+            return None
+        if body[0] not in _TELLING:
+            return lead
+        word = body.partition(" ")[0]
+        if word[0] == "|" or FENCE.match(word) is not None:
+            return None
+        if color and (word[0] == ">" or ITEM.match(word) is not None or HEADING.match(word) is not None):
+            return None
+        return min(hanging(lead, word), self._most)
 
 
-def block(text: str) -> tuple[int, str, int]:
-    r"""Lines without the blanks at their ends, and with no more than one empty line between two.
+def block(text: str) -> tuple[int, Laid, int]:
+    r"""What a setting has laid out without the blanks at line ends, and with at most one empty line between two.
 
     Line ends before and after them are counted: how many of those are written depends on what follows.
 
     >>> block("\none  \n \n\n\n  two\n")
     (1, 'one\n\n  two', 1)
     """
+    text = text.replace(" \n", "\n")
     while " \n" in text:  # no line has more blanks than columns
         text = text.replace(" \n", "\n")
     begun = text.lstrip("\n")
     body = begun.rstrip("\n")
-    return len(text) - len(begun), _GAP.sub("\n\n", body) if "\n\n\n" in body else body, len(begun) - len(body)
+    before, after = len(text) - len(begun), len(begun) - len(body)
+    return before, Laid(_GAP.sub("\n\n", body) if "\n\n\n" in body else body), after
 
 
 def styled(text: str, style: str) -> str:
@@ -76,71 +128,33 @@ def indented(text: str, indent: int) -> str:
     >>> indented("one\ntwo\n\nthree", 2)
     'one\n  two\n\n  three'
     """
-    if not indent:
-        return text
     margin = "\n" + " " * indent
     text = text.replace("\n", margin)
-    return text.replace(margin + "\n", "\n\n") if margin + "\n" in text else text
+    return text.replace(f"{margin}\n", "\n\n") if f"{margin}\n" in text else text
 
 
-@lru_cache(maxsize=64)
-def _plain(width: int, indent: int, *, unicode: bool, markdown: bool, color: bool) -> re.Pattern[str]:
-    """Lines that stand as they are: they fit the width and are what they look like."""
-    special = "|".join(
-        [
-            rf" {{{width // 3 + 1}}}",  # so many blanks are cut
-            *([r" *(?:\||```|~~~)"] if markdown else []),
-            *([r" *(?:>|(?:[-*+]|\d{1,3}[.)]|#{1,6})[ \n])"] if markdown and color else []),
-        ]
-    )
-    letters = " -)+-_a-~" if markdown and color else " -~"  # with colour without the marks
-    return re.compile(rf"(?:(?!{special})[{letters}{NARROW if unicode else ''}]{{0,{width - indent}}}\n)+")
-
-
-def _wrapped(line: str, look: Look, indent: int, *, markdown: bool, style: str) -> str | None:
-    """A line of plain text as lines that fit, set in but for the first; None if it needs a closer look."""
-    first = _FIRST.match(line)
-    if first is None or not is_known(line) or not (look.unicode or line.isascii()):
-        return None
-    lead, word = first.groups()
-    hang, most = len(lead), look.width // 3
-    if hang > most:
-        return None
-    if markdown:
-        if word[0] in _TELLING:
-            if not _is_plain(word, color=look.color):
-                return None
-            hang = min(hanging(lead, word), most)
-        if look.color and ("*" in line or "`" in line):
-            return None
-    else:
-        hang = 0
-    wide = has_doubles(line)
-    torn = wide and has_torn(line)
-    if torn and style and look.color:
-        return None  # each of its characters has the style
-    body, room = line.rstrip(" "), look.width - indent
-    size = measured if wide else len
+def _filled(body: str, room: int, hang: int, *, wide: bool) -> str | None:
+    """A line in pieces that fit the room, all but the first one set in; None if a word is longer than that."""
+    size: Callable[[str], int] = measured if wide else len
     lines: list[str] = []
     while size(body) > room:
-        at = _border(body, room, torn=torn) if wide else body.rfind(" ", 0, room + 1)
+        at = _border(body, room) if wide else body.rfind(" ", 0, room + 1)
         part = body[: max(at, 0)].rstrip(" ")
-        if len(part) <= (0 if lines else hang):  # a word that is longer than the line
+        if len(part) <= (0 if lines else hang):
             return None
+        body = body[at:].lstrip(" ")
+        room -= 0 if lines else hang
         lines.append(part)
-        body, room = body[at:].lstrip(" "), look.width - indent - hang
     lines.append(body)
     return f"\n{' ' * hang}".join(lines)
 
 
-def _border(body: str, room: int, *, torn: bool) -> int:
+def _border(body: str, room: int) -> int:
     """Where a line with wide characters is broken that is too long for the room; nowhere is less than 1."""
     at = min(room, len(body))
     while (over := measured(body[:at]) - room) > 0:
         at -= (over + 1) // 2  # no character has more than two columns
     blank = body.rfind(" ", 0, at + 1)
-    if not torn:
-        return blank
     end = body.find(" ", at)
     begin = reached = blank + 1
     for piece in tokens(body[begin : end if end >= 0 else len(body)]):
@@ -148,10 +162,3 @@ def _border(body: str, room: int, *, torn: bool) -> int:
             break
         reached += len(piece)
     return reached if reached > begin else blank
-
-
-def _is_plain(word: str, *, color: bool) -> bool:
-    """Whether a line that begins with this word, which may tell something, is one like any other."""
-    if word[0] == "|" or FENCE.match(word) is not None:
-        return False
-    return not color or not (word[0] == ">" or ITEM.match(word) is not None or HEADING.match(word) is not None)

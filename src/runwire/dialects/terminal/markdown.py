@@ -21,11 +21,11 @@ _MARKS = re.compile(r"(\*\*|`+)")
 _OPENING = set("\"'([`$@#_")
 
 
-def hanging(lead: str, word: str) -> int:
-    """How far later lines of a line of Markdown are set in, by its first word."""
+def hanging(lead: int, word: str) -> int:
+    """How far later lines of a line of Markdown are set in, by its first word and the blanks before that."""
     if word[0] == ">":
-        return len(lead) + 2
-    return len(lead) + (len(word) + 1 if ITEM.match(word) else 0)
+        return lead + 2
+    return lead + (len(word) + 1 if ITEM.match(word) else 0)
 
 
 class Inline:

@@ -1,7 +1,8 @@
 """The paper: what is written stays written. It knows the column, the gap between blocks and the one transient line.
 
-The rule: this module alone makes bytes. Text passes `Look.clean` here once more, whoever wrote it, so that the only
-escapes that leave are our own. A transient line is erased before anything else is written.
+The rule: this module alone makes bytes. Text passes `Look.clean` here once more, whoever wrote it, or is of the type
+that only the patterns of `lines` make, so that the only escapes that leave are our own. A transient line is erased
+before anything else is written.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from runwire.dialects.terminal.ink import cells, cut, expanded, split_at, tokens
-from runwire.dialects.terminal.lines import indented, styled
+from runwire.dialects.terminal.lines import Laid, indented, styled
 from runwire.dialects.terminal.look import RESET, Look, Span, sgr
 
 if TYPE_CHECKING:
@@ -62,21 +63,19 @@ class Paper:
         self._parts.append(text)
         self.column += len(text)
 
-    def lay(self, text: str, style: str = "", *, indent: int = 0) -> None:
-        """Write lines that are laid out already; the last one stays open.
+    def lay(self, text: Laid, style: str = "", *, indent: int = 0) -> None:
+        """Write lines that are laid out already, and so known to be harmless. Of the last one the end is not written.
 
-        `indent` is put before all of them but those that are empty or begun. Every word has the style.
+        `indent` is put before all of them but those that are empty or begun. Every word has the style. Nothing may be
+        added to the last line.
         """
         if self._shown:
             self._erase()
-        clean = self.look.clean(text)
-        self.column = cells(clean[clean.rfind("\n") + 1 :]) + (indent if "\n" in clean else self.column or indent)
-        if style and self.look.color:
-            clean = styled(clean, style)
+        shown = styled(text, style) if style and self.look.color else str(text)
         if indent:
-            clean = indented(clean if self.open else " " * indent + clean, indent)
-        self.open = True
-        self._parts.append(clean)
+            shown = indented(shown if self.open else " " * indent + shown, indent)
+        self.column, self.open = self.look.width, True
+        self._parts.append(shown)
 
     def line(self, *spans: Span) -> None:
         """Write a line of its own; what does not fit is cut."""
@@ -117,7 +116,8 @@ class Paper:
 
     def end_line(self) -> None:
         """End the line, or write an empty one."""
-        self._erase()
+        if self._shown:
+            self._erase()
         self._parts.append("\n")
         self.column, self.open = 0, False
 
@@ -155,7 +155,7 @@ class Paper:
 def fitted(spans: Iterable[Span], width: int, more: str) -> list[Span]:
     """The spans, or as much of them as fits into the width with a mark that there is more."""
     spans = list(spans)
-    if sum(cells(text) for text, _ in spans) <= width:
+    if sum([cells(text) for text, _ in spans]) <= width:
         return spans
     kept: list[Span] = []
     room = width - cells(more)

@@ -11,12 +11,13 @@ import re
 from typing import TYPE_CHECKING
 
 from runwire.dialects.terminal.ink import cells, expanded, split_at, tokens
-from runwire.dialects.terminal.lines import block, laid
+from runwire.dialects.terminal.lines import block
 from runwire.dialects.terminal.markdown import FENCE, HEADING, ITEM, Inline, hanging
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from runwire.dialects.terminal.lines import Setting
     from runwire.dialects.terminal.look import Span
     from runwire.dialects.terminal.paper import Paper
 
@@ -27,7 +28,7 @@ _LONGEST = 256  # characters that are held back, of a word or of blanks
 
 
 class Prose:
-    """One stretch of text on the paper. `style` is that of all its words, `indent` its left margin.
+    """One stretch of text on the paper.
 
     `begin` is called before the first visible word: a text of blanks alone leaves no trace.
     """
@@ -45,21 +46,12 @@ class Prose:
     _code = False
     _row: list[str] | None = None
 
-    def __init__(
-        self,
-        paper: Paper,
-        *,
-        style: str = "",
-        indent: int = 0,
-        markdown: bool = True,
-        begin: Callable[[], object] | None = None,
-    ) -> None:
+    def __init__(self, paper: Paper, setting: Setting, begin: Callable[[], object] | None = None) -> None:
         self._begin = begin
         self._paper = paper
-        self._base = self._style = style
-        self._indent = indent
-        self._markdown = markdown
-        self._inline = Inline() if markdown else None
+        self._setting = setting
+        self._style = setting.style
+        self._inline = Inline() if setting.markdown else None
         self._rows: list[str] = []
 
     def feed(self, text: str) -> None:
@@ -97,8 +89,14 @@ class Prose:
 
     def close(self, text: str = "") -> None:
         """The text is over, perhaps with some last words: write what is held back."""
-        if text:  # with a line end all of it is whole lines, but one half of a line end must not become a whole one
-            self.feed(text if text[-1] == "\r" else f"{text}\n")
+        if text:
+            if text[-1] != "\r":  # half of a line end must not become a whole one
+                text += "\n"
+            at = 0 if self._held or self._return else self._plain(text, 0)
+            if at == len(text):  # as most texts do, this one ends with nothing held back
+                self._paper.fresh()
+                return
+            self.feed(text[at:])
         if self._return:
             self._return = False
             self.feed(self._paper.look.clean("\r"))
@@ -114,22 +112,22 @@ class Prose:
     def _new_line(self) -> None:
         self._at_start = True
         self._hang = 0
-        self._style = self._base
+        self._style = self._setting.style
         self._code = False
-        self._inline = Inline() if self._markdown else None
+        self._inline = Inline() if self._setting.markdown else None
         self._row = None
 
     def _plain(self, text: str, at: int) -> int:
         """Place the plain lines that begin there at once; give where the first one begins that is none."""
         if not self._at_start or self._blanks or self._fence or self._rows:
             return at  # what came before has a say in it
-        text, end = laid(text, at, self._paper.look, indent=self._indent, markdown=self._markdown, style=self._base)
+        text, end = self._setting.laid(text, at)
         if end > at:
             before, body, after = block(text)
             self._breaks += before
             if body:
                 self._start()
-                self._paper.lay(body, self._base, indent=self._indent)
+                self._paper.lay(body, self._setting.style, indent=self._setting.indent)
                 self._breaks = after
         return end
 
@@ -160,7 +158,7 @@ class Prose:
             or self._code
             or self._breaks
             or not self._begun
-            or paper.column <= self._indent
+            or paper.column <= self._setting.indent
             or "\t" in self._blanks
             or not self._is_plain(text)
         ):
@@ -214,32 +212,32 @@ class Prose:
 
     def _first(self, word: str, *, rest: bool = False) -> str:
         """The first word of a line says what the line is. It is whole, or longer than any word of meaning."""
-        if self._markdown and not self._fence and word[0] == "|":
+        if self._setting.markdown and not self._fence and word[0] == "|":
             self._at_start = False
             self._row = [word]
             return ""
         self._table()
         self._at_start = False
-        fence = FENCE.match(word[:_FENCE_LENGTH]) if self._markdown else None
+        fence = FENCE.match(word[:_FENCE_LENGTH]) if self._setting.markdown else None
         if self._fence:
             self._coded(word, fence)
         elif fence is not None:
             self._fence, self._info = fence[1], fence[2]
             self._style, self._inline = "dim", None
-        elif self._markdown:
+        elif self._setting.markdown:
             return self._write(word, self._line_style(word), rest=rest)
         return self._write(word, rest=rest)
 
     def _line_style(self, word: str) -> str | None:
         """Set the style of a line by its first word; give the style of this word, if it has one of its own."""
-        self._hang = hanging(expanded(self._blanks, 0), word)
+        self._hang = hanging(len(expanded(self._blanks, 0)), word)
         if HEADING.match(word):
-            self._style = f"bold {self._base}".strip()
+            self._style = f"bold {self._setting.style}".strip()
             return "dim"
         if ITEM.match(word):
             return "cyan"
         if word[0] == ">":
-            self._style = f"italic {self._base}".strip()
+            self._style = f"italic {self._setting.style}".strip()
         return None
 
     def _coded(self, word: str, fence: re.Match[str] | None) -> None:
@@ -265,10 +263,10 @@ class Prose:
 
         rows, self._rows = self._rows, []
         blanks, self._blanks = self._blanks, ""
-        lines = table(rows, self._paper.look, self._paper.look.width - self._indent)
+        lines = table(rows, self._paper.look, self._paper.look.width - self._setting.indent)
         for line in lines or ():
             self._start()
-            self._paper.put((" " * self._indent, ""), *line)
+            self._paper.put((" " * self._setting.indent, ""), *line)
             self._breaks = 1
         if lines is None:
             for row in rows:
@@ -285,7 +283,7 @@ class Prose:
 
     def _margin(self) -> int:
         """Where later lines of the same line of text begin."""
-        return self._indent + min(self._hang, self._paper.look.width // 3)
+        return self._setting.indent + min(self._hang, self._paper.look.width // 3)
 
     def _room(self) -> int:
         return self._paper.look.width - self._margin()
@@ -309,13 +307,13 @@ class Prose:
         """
         paper = self._paper
         self._start()
-        blanks, self._blanks = expanded(self._blanks, max(paper.column - self._indent, 0)), ""
-        if not paper.open and self._indent:
-            paper.add(" " * self._indent)
+        blanks, self._blanks = expanded(self._blanks, max(paper.column - self._setting.indent, 0)), ""
+        if not paper.open and self._setting.indent:
+            paper.add(" " * self._setting.indent)
         if self._code:
             word = blanks + word
         else:
-            if paper.column <= self._indent:
+            if paper.column <= self._setting.indent:
                 blanks = blanks[: paper.look.width // 3]
             elif paper.column + len(blanks) + cells(word) > paper.look.width and paper.column > self._margin():
                 blanks = self._break()
@@ -342,7 +340,7 @@ class Prose:
     def _break(self) -> str:
         """Go on in the next line, at its margin."""
         self._paper.end_line()
-        margin = self._indent if self._code else self._margin()
+        margin = self._setting.indent if self._code else self._margin()
         if margin:
             self._paper.add(" " * margin)
         return ""
