@@ -23,6 +23,13 @@ _EXIT = re.compile(r"Exit code (\d{1,3})\b")
 _QUOTE = ord('"')
 _NO_METAS: dict[str, dict[str, Any]] = {}
 _PLAN = {"pending", "in_progress", "completed", "cancelled"}
+MODEL_USAGE = {
+    "inputTokens": "input_tokens",
+    "outputTokens": "output_tokens",
+    "cacheReadInputTokens": "cache_read_tokens",
+    "cacheCreationInputTokens": "cache_write_tokens",
+}
+"""The counts of `modelUsage`, in our words."""
 
 
 class Tokens(Struct, gc=False):
@@ -166,6 +173,24 @@ def tokens(usage: Tokens) -> ev.Tokens:
         cache_write_tokens=usage.cache_creation_input_tokens,
         reasoning_tokens=integer(mapping(usage.output_tokens_details).get("thinking_tokens")) or None,
     )
+
+
+def figures(usage: dict[str, Any]) -> Tokens:
+    """The usage of a loose record."""
+    counts: dict[str, Any] = {name: integer(usage.get(name)) for name in Tokens.__struct_fields__}
+    counts["output_tokens_details"] = usage.get("output_tokens_details")
+    return Tokens(**counts)
+
+
+def counted(models: Any) -> ev.Tokens | None:
+    """The tokens of all models together; None where none is named."""
+    if not isinstance(models, dict) or not models:
+        return None
+    sums: dict[str, Any] = {
+        name: integer(sum(integer(mapping(model).get(key)) or 0 for model in models.values()))
+        for key, name in MODEL_USAGE.items()
+    }
+    return ev.Tokens(**sums)
 
 
 def _content(raw: Raw | UnsetType) -> tuple[Any, list[ev.Media] | None]:

@@ -16,19 +16,13 @@ from msgspec.structs import replace
 
 from runwire.contract.ending import total
 from runwire.events import Tokens as Counts
-from runwire.formats.claude_blocks import Tokens, tokens
+from runwire.formats.claude_blocks import MODEL_USAGE, Tokens, counted, figures, tokens
 from runwire.formats.codes import code_of
 from runwire.formats.jsonl import integer, mapping, sequence, string
 from runwire.seams import Verdict
 
 _LIMITS = {"error_max_turns": "max_turns", "error_max_budget_usd": "budget"}
 _API_ERRORS: dict[str, str] = {"connection_failed": "network", "stream_idle_timeout": "timeout"}
-_MODEL_USAGE = {
-    "inputTokens": "input_tokens",
-    "outputTokens": "output_tokens",
-    "cacheReadInputTokens": "cache_read_tokens",
-    "cacheCreationInputTokens": "cache_write_tokens",
-}
 
 
 class Verdicts:
@@ -100,9 +94,7 @@ class Verdicts:
         models, cost = self._share(value)
         usage = value.get("usage")
         if isinstance(usage, dict) and not (self.has_children and models is not None):
-            figures: dict[str, Any] = {name: integer(usage.get(name)) for name in Tokens.__struct_fields__}
-            figures["output_tokens_details"] = usage.get("output_tokens_details")
-            found: Counts | None = tokens(Tokens(**figures))
+            found: Counts | None = tokens(figures(usage))
             if models is not None and not _any(found):
                 found = models  # the tokens of an answer that was interrupted
         elif models is not None:
@@ -113,12 +105,12 @@ class Verdicts:
 
     def _share(self, value: dict[str, Any]) -> tuple[Counts | None, float | None]:
         """What all models took for this prompt, and its cost."""
-        now, before = _counts(value.get("modelUsage")), self._models
+        now, before = counted(value.get("modelUsage")), self._models
         cost = self._spent(value.get("total_cost_usd"))
         since = value.get("model_usage_since_last_result")
         if now is not None:
             self._models = now
-        if (exact := _counts(since)) is not None:
+        if (exact := counted(since)) is not None:
             costs = [_number(mapping(model).get("costUSD")) for model in mapping(since).values()]
             return exact, cost if None in costs else sum(filter(None, costs))
         return (None if now is None else _less(now, before)), cost
@@ -132,26 +124,15 @@ class Verdicts:
         return now - before if now >= before else max(now, 0.0)
 
 
-def _counts(models: Any) -> Counts | None:
-    """The tokens of all models together; None where none is named."""
-    if not isinstance(models, dict) or not models:
-        return None
-    sums: dict[str, Any] = {
-        name: sum(integer(mapping(model).get(key)) or 0 for model in models.values())
-        for key, name in _MODEL_USAGE.items()
-    }
-    return Counts(**sums)
-
-
 def _less(now: Counts, before: Counts) -> Counts:
     share: dict[str, Any] = {
-        name: max(0, getattr(now, name) - (getattr(before, name) or 0)) for name in _MODEL_USAGE.values()
+        name: max(0, getattr(now, name) - (getattr(before, name) or 0)) for name in MODEL_USAGE.values()
     }
     return Counts(**share)
 
 
 def _any(counts: Counts | None) -> bool:
-    return any(getattr(counts, name) for name in _MODEL_USAGE.values())
+    return any(getattr(counts, name) for name in MODEL_USAGE.values())
 
 
 def _number(value: Any) -> float | None:
