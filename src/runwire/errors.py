@@ -3,8 +3,10 @@
     RunwireError
     ├── UsageError            the caller asked for something that cannot be (exit 2)
     │   ├── UnknownName       no such harness, wire, sink; names the nearest match
-    │   └── BadOption         an option of a wire or a setting is off
+    │   ├── BadOption         an option of a wire or a setting is off
+    │   └── NotFound          no run or session of that id (`runwire.seams.storing`)
     ├── NotReady              a program is missing or not logged in (exit 4); says what to do
+    │   └── Busy              another process writes to the session (`runwire.seams.storing`)
     ├── RunFailed             a run did not complete and the caller asked to be told by an exception
     └── ConformanceError      an adapter breaks the contract of `runwire.testing`
 
@@ -47,9 +49,13 @@ class BadOption(UsageError):
 
 
 class NotReady(RunwireError):
-    """Something that a run needs is missing. `fix` is the command or step that would mend it."""
+    """Something that a run needs is missing. `fix` is the command or step that would mend it.
+
+    `code` is the one that the result of such a run has.
+    """
 
     exit_status = 4
+    code = "spawn_failed"
 
     def __init__(self, message: str, fix: str | None = None) -> None:
         self.fix = fix

@@ -137,7 +137,7 @@ class Lawful:
         """Give what the agent wrote to stderr, the closing events and the result."""
         tail = self.redactor.text(end.stderr_tail)
         message = None if end.message is None else self.redactor.text(clean(end.message))
-        named = code_of(tail.strip().rpartition("\n")[2]) if end.code else None
+        named = code_of(tail.strip().rpartition("\n")[2]) if end.code else end.named
         end = Exit(end.code, tail, end.cause, message, named)
         events = self.idle(now)
         if tail.strip():

@@ -239,6 +239,29 @@ class Child:
             guard.wait()
 
 
+_detached: list[subprocess.Popen[bytes]] = []
+
+
+def detach(argv: list[str], env: Mapping[str, str], log: str) -> int:
+    """Start a program that outlives us, in a session of its own, its stdin closed, all that it prints in a file.
+
+    It is not a child of the run that we may be part of: it does not carry its mark. Gives its process id.
+    """
+    _detached[:] = [popen for popen in _detached if popen.poll() is None]
+    with open(log, "ab", opener=lambda path, flags: os.open(path, flags, 0o600)) as output:
+        popen = subprocess.Popen(
+            argv,
+            env={name: value for name, value in env.items() if name != _MARK},
+            cwd="/",
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=output,
+            start_new_session=True,
+        )
+    _detached.append(popen)
+    return popen.pid
+
+
 class _Process:
     __slots__ = ("begun", "group", "parent", "pid", "state")
 

@@ -15,6 +15,7 @@ from runwire.agent.asking import Asker
 from runwire.agent.cache import CacheWatch
 from runwire.agent.calling import Caller
 from runwire.agent.conversation import Conversation, User
+from runwire.agent.history import history
 from runwire.agent.http import Client
 from runwire.agent.jobs import Jobs
 from runwire.agent.limits import Limits
@@ -60,7 +61,7 @@ class NativeSession:
         fallback = job.options.get("fallback_model")
         self._loop = Loop(
             self._asker,
-            Conversation(system_prompt(self._workspace), [User(job.prompt)]),
+            Conversation(system_prompt(self._workspace), [*history(job.history), User(job.prompt)]),
             Caller(tools, approvals, self._requests, self._bench, self._emit),
             settings,
             self._emit,

@@ -10,6 +10,19 @@ from runwire import __version__
 
 COMMANDS = {
     "run": "run an agent and stream its events",
+    "runs": "the stored runs; show, rename, rm, export",
+    "sessions": "the sessions",
+    "attach": "look on at a run, from any event on",
+    "logs": "what a background run has printed",
+    "send": "give a session its next prompt",
+    "answer": "answer a question or a permission of a run",
+    "stop": "end a run",
+    "rm": "forget a session or a run",
+    "agents": "a live dashboard of all runs",
+    "search": "find what was said",
+    "cost": "what was spent, by agent, model, day or session",
+    "export": "a stored run in any wire",
+    "import": "take a recording or an agent's own transcripts into the store",
     "convert": "translate a recording from one wire into another",
     "harnesses": "what is installed, which version, what it can do",
     "wires": "the wires that can be read and written",
@@ -20,6 +33,10 @@ COMMANDS = {
     "scripted": "a scripted model server on loopback, for tests",
     "scripted-agent": "print what an agent would print for a script, for tests",
 }
+
+
+_WORDS = {"import"}  # a word of Python cannot be the name of a module; it gets a `_`
+_HIDDEN = {"background-worker"}  # started by others of these, not by people
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -65,13 +82,19 @@ def _command(args: list[str]) -> int:
     if not args or args[0] in {"-h", "--help", "help"}:
         sys.stdout.write(_help())
         return 0 if args else 2
-    if args[0] not in COMMANDS:
+    if args[0] not in COMMANDS and args[0] not in _HIDDEN:
         from runwire.errors import UnknownName
 
         raise UnknownName("command", args[0], COMMANDS)
     from importlib import import_module
 
-    return int(import_module(f"runwire.cli.{args[0].replace('-', '_')}").main(args[1:]))
+    return int(import_module(module_of(args[0])).main(args[1:]))
+
+
+def module_of(command: str) -> str:
+    """The module of a command."""
+    name = command.replace("-", "_")
+    return f"runwire.cli.{name}_" if name in _WORDS else f"runwire.cli.{name}"
 
 
 def _help() -> str:

@@ -6,7 +6,7 @@ import sys
 from importlib import import_module
 from typing import Any
 
-from runwire.cli import COMMANDS
+from runwire.cli import COMMANDS, module_of
 from runwire.cli.options import Parser
 
 _EPILOG = """examples:
@@ -32,7 +32,7 @@ def parser() -> Parser:
 
 def options(command: str) -> list[tuple[str, str, list[str]]]:
     """The long options of a command: name, help, choices."""
-    made: Any = import_module(f"runwire.cli.{command.replace('-', '_')}").parser()
+    made: Any = import_module(module_of(command)).parser()
     found = []
     for action in made._actions:  # noqa: SLF001 - argparse has no public list of its options
         names = [name for name in action.option_strings if name.startswith("--")]

@@ -3,99 +3,170 @@
 from __future__ import annotations
 
 import os
+import time
 from contextlib import ExitStack
-from typing import TYPE_CHECKING, Any
-
-from msgspec.structs import replace
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from runwire.cli.options import default_wire
-from runwire.cli.run_options import job_of, parser, wire_of
+from runwire.cli.run_options import parser, prompt_of, request_of, wire_of, wish_of
 from runwire.errors import NotReady, UsageError
 
 if TYPE_CHECKING:
     import argparse
 
-    from runwire.process import Child
-    from runwire.seams import Harness, Job, Launch
+    from runwire.cli.stream import Signals
+    from runwire.pump.plan import Plan
+    from runwire.seams.storing import Store
+    from runwire.sessions import Chosen, Opened, Wish
+    from runwire.sessions.request import Request
+
+_TICK = 0.1
+
+
+class Asked(NamedTuple):
+    """What was said on the command line."""
+
+    args: argparse.Namespace
+    wire: str
+    wish: Wish
+    request: Request
+    prompt: str
+    cwd: str
+    store: Store | None
 
 
 def main(argv: list[str]) -> int:
     """Run the command."""
     args = parser().parse_args(argv)
-    wire = wire_of(args, default_wire())
-    job = job_of(args)
-    from runwire.seams import harness
-
-    found = harness(args.harness)
-    if job.command and found.launch is None:
-        raise UsageError(f"the harness {args.harness!r} runs no program, so --command has nothing to replace")
-    sinks = []
+    wire, wish, request = wire_of(args, default_wire()), wish_of(args), request_of(args)
+    prompt, cwd = prompt_of(args), os.path.abspath(args.cwd or ".")
+    sinks: list[Any] = []
     if args.to:
         from runwire.api import open_sink
 
         sinks = [open_sink(sink) for sink in args.to]
+    store = None
+    if not args.no_store:
+        from runwire.store import open_store
+
+        store = open_store(fsync=args.fsync)
+    asked = Asked(args, wire, wish, request, prompt, cwd, store)
+    if args.bg:
+        return _dispatched(asked)
     with ExitStack() as stack:
-        if job.model is not None and job.model.startswith("scripted/"):
-            job = _scripted(job, stack)
-        return _run(args, job, found, wire, sinks)
+        return _run(asked, sinks, stack)
 
 
-def _run(args: argparse.Namespace, job: Job, found: Harness, wire: str, sinks: list[Any]) -> int:
-    from runwire.cli.stream import Signals
+def _dispatched(asked: Asked) -> int:
+    """Begin it in the background and tell its ids."""
+    from runwire.background import dispatch
+    from runwire.cli.lines import tell_dispatched
 
+    if asked.args.to:
+        raise UsageError("--to cannot be used with --bg; look on with runwire attach, as often as you like")
+    assert asked.store is not None  # noqa: S101 - for the type checker: --bg without a store has been refused
+    with asked.store as store:
+        told = dispatch(store, asked.wish, asked.request, asked.cwd, asked.prompt, queue=asked.args.queue)
+    tell_dispatched(told, asked.wire)
+    return 0
+
+
+def _run(asked: Asked, sinks: list[Any], stack: ExitStack) -> int:
+    from runwire.cli.stream import Signals, Stream
+    from runwire.sessions import choose
+
+    args, store = asked.args, asked.store
     signals = Signals()
-    launch = None if found.launch is None else found.launch(job)
-    child = _start(found, launch, job)
-
-    from uuid import uuid4
-
-    from runwire.cli.stream import Stream
-    from runwire.pump import Plan
-    from runwire.redact import secrets
-
-    plan = Plan(
-        job=job,
-        harness=found,
-        run_id=args.run_id or f"run_{uuid4().hex[:24]}",
-        session_id=args.session_id or str(uuid4()),
-        launch=launch,
-        child=child,
-        timeout=args.timeout,
-        idle_timeout=args.idle_timeout,
-        settle=args.settle / 1000,
-        secrets=[] if args.no_redact else secrets(os.environ),
-        shapes=args.redact == "shapes",
-        copies=args.raw,
-        sinks=sinks,
-    )
-    stream = Stream(plan, wire, signals, verbose=args.verbose, quiet=args.quiet, go_on=args.on_close == "continue")
-    return stream.run(missing=_hint(args, found, child))
-
-
-def _start(found: Harness, launch: Launch | None, job: Job) -> Child | NotReady | None:
-    """The child, or why there is none: that is told in the stream. Raises UsageError for what cannot be asked for."""
+    chosen = choose(store, asked.wish, asked.request, asked.cwd, asked.prompt)
+    plan = _begun(asked, chosen, signals, stack)
+    plan.sinks = sinks
+    go_on = args.on_close == "continue"
+    stream = Stream(plan, asked.wire, signals, verbose=args.verbose, quiet=args.quiet, go_on=go_on)
     try:
-        found.examine(job)
-        if launch is None:
-            return None
-        from runwire.process import spawn
+        return stream.run(missing=_hint(chosen.request, plan))
+    finally:
+        if store is not None:
+            _serve_on(store, plan.session_id)
+            store.close()
 
-        return spawn(launch, job.cwd)
+
+def _begun(asked: Asked, chosen: Chosen, signals: Signals, stack: ExitStack) -> Plan:
+    """The plan, its program started, its journal still to be opened; or one that tells why it cannot begin."""
+    from runwire.sessions import launched, new_run_id, open_session, plan_of, stored
+
+    args, prompt = asked.args, asked.prompt
+    run_id = args.run_id or new_run_id()
+    try:
+        opened = _claimed(asked, chosen, signals)
     except NotReady as error:
-        return error
+        session = chosen.session
+        plan = plan_of(open_session(None, chosen), prompt, environment_of(chosen.request, stack), run_id)
+        plan.session_id, plan.child = session.session_id, error
+        return plan
+    plan = plan_of(opened, prompt, environment_of(chosen.request, stack), run_id)
+    try:
+        stored(opened, plan, prompt)
+        if opened.claim is not None:
+            plan.close = opened.claim.release
+            if args.run_id is not None or opened.session.worktree_path is not None:  # written down before it is made
+                plan.journal, plan.open = None if plan.open is None else plan.open(), None
+        return launched(plan, opened.session)
+    except BaseException:
+        if opened.claim is not None:
+            opened.claim.release()
+        raise
 
 
-def _scripted(job: Job, stack: ExitStack) -> Job:
-    """A scripted model in the place of a real one: `scripted/NAME` of a shipped script, or `scripted/FILE`."""
-    from runwire.testing.model_server import ModelServer
-    from runwire.testing.scripts import script
+def _claimed(asked: Asked, chosen: Chosen, signals: Signals) -> Opened:
+    """The session, ours. With `--queue` it is waited for."""
+    from runwire.cli.writing import say
+    from runwire.sessions import open_session
 
-    server = stack.enter_context(ModelServer(script((job.model or "").partition("/")[2])))
-    return replace(job, env={**job.env, "RUNWIRE_SCRIPTED_URL": server.anthropic_url})
+    waited = False
+    while True:
+        try:
+            opened = open_session(asked.store, chosen, asked.args.resume_native)
+        except NotReady as busy:
+            if not asked.args.queue or busy.code != "busy" or signals.number is not None:
+                raise
+            if not waited:
+                say(f"[waiting: the session {chosen.session.session_id[:8]} is busy]")
+            waited = True
+            time.sleep(_TICK)
+            continue
+        for recovery in opened.claim.recovered if opened.claim is not None else ():
+            say(f"[{recovery}]")
+        return opened
 
 
-def _hint(args: argparse.Namespace, found: Any, child: object) -> str:
+def environment_of(request: Request, stack: ExitStack) -> dict[str, str]:
+    """The environment of the run; a scripted model (`scripted/NAME` or `scripted/FILE`) is served for as long."""
+    from runwire.process import environment
+
+    env = environment(os.environ)
+    if request.model is not None and request.model.startswith("scripted/"):
+        from runwire.testing.model_server import ModelServer
+        from runwire.testing.scripts import script
+
+        server = stack.enter_context(ModelServer(script(request.model.partition("/")[2])))
+        env["RUNWIRE_SCRIPTED_URL"] = server.anthropic_url
+    return env
+
+
+def _serve_on(store: Store, session_id: str) -> None:
+    """What came into the inbox while we had the session, and that nobody serves, gets a worker."""
+    from runwire.background import worker
+
+    waits = [run for run in store.runs(session_id=session_id, limit=20) if run.status == "queued" and run.pid is None]
+    if waits:
+        worker(store, session_id, waits[-1].run_id)
+
+
+def _hint(request: Request, plan: Plan) -> str:
     """What would mend a program that could not be started."""
-    if not isinstance(child, NotReady) or found.launch is None or not os.path.isdir(args.cwd):
+    child, found = plan.child, plan.harness
+    if not isinstance(child, NotReady) or child.fix or found.launch is None or not os.path.isdir(plan.job.cwd):
         return ""
-    return f"check --command {args.command}" if args.command else f"to install it: {found.install}"
+    if child.code != "spawn_failed":
+        return ""
+    return f"check --command {' '.join(request.command)}" if request.command else f"to install it: {found.install}"

@@ -1,20 +1,20 @@
-"""The options of `runwire run`, and what they say: the prompt, the wire, the order for the harness."""
+"""The options of `runwire run`, and what they say: the prompt, the wire, the request, the session."""
 
 from __future__ import annotations
 
 import os
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from runwire.cli.options import Parser, duration, seconds
 from runwire.cli.screen import fitted
 from runwire.errors import UsageError
-from runwire.seams import harness
 
 if TYPE_CHECKING:
     import argparse
 
-    from runwire.seams import Job
+    from runwire.sessions import Wish
+    from runwire.sessions.request import Request
 
 _EPILOG = """examples:
   runwire run "fix the failing test" --approve full            our own agent, the first model it finds
@@ -22,6 +22,9 @@ _EPILOG = """examples:
   runwire run - --harness codex --json < prompt.txt
   runwire run "say hello" --harness scripted --json | jq .kind
   runwire run "..." --harness claude --command "docker exec -i box claude" --to file:run.ndjson
+  runwire run "and now the docs" --continue                    go on with the last session of this directory
+  runwire run "try it the other way" --resume 7f3a --fork
+  runwire run "fix the build" --harness claude --bg --worktree
 
 exit status: 0 completed, 1 failed, 2 usage, 3 timed out, 4 not ready (program missing, no login),
 5 permission denied, 6 a limit (turns, cost, tokens, refused), 130 / 143 cancelled by SIGINT / SIGTERM
@@ -36,18 +39,38 @@ def parser() -> Parser:
     add = found.add_argument
     add("prompt", nargs="?", metavar="PROMPT", help="what the agent shall do; - reads it from stdin")
     add("-p", "--print", dest="printed", nargs="?", const="", metavar="PROMPT", help="the same, as others have it")
-    add(
-        "--harness",
-        default="native",
-        metavar="NAME",
-        help="which agent (default: native, our own); see runwire harnesses",
-    )
+    add("--harness", metavar="NAME", help="which agent (default: native, our own); see runwire harnesses")
     add("--command", metavar="CMD", help="start CMD instead of the harness's program; the harness's arguments follow")
-    add("--cwd", default=".", metavar="DIR", help="where the agent works (default: here)")
+    add("--cwd", metavar="DIR", help="where the agent works (default: here)")
+    _session_options(found)
     _model_options(found)
     _limit_options(found)
     _output_options(found)
     return found
+
+
+def _session_options(found: Parser) -> None:
+    add = found.add_argument
+    add(
+        "--resume",
+        "-r",
+        metavar="ID",
+        help="go on with this session (its id, or one of a run of it; the beginning does)",
+    )
+    add("--continue", "-c", dest="latest", action="store_true", help="go on with the last session of this directory")
+    add("--fork", action="store_true", help="go on in a copy, and leave the session as it is")
+    add("--force", action="store_true", help="let --model win over the model of the session")
+    add("--queue", action="store_true", help="wait for a session that is busy")
+    add("--bg", action="store_true", help="in the background: tell the id and return at once")
+    add("--worktree", action="store_true", help="in a git worktree and on a branch of its own")
+    add("--attended", action="store_true", help="somebody answers (runwire answer); so it is with --bg")
+    add("--unattended", action="store_true", help="nobody does, even with --bg: what would be asked is refused")
+    add("--no-store", action="store_true", help="keep nothing of the run")
+    add(
+        "--fsync",
+        choices=["none", "interval", "always"],
+        help="when an event is on the disk (default: within a second)",
+    )
 
 
 def _model_options(found: Parser) -> None:
@@ -105,15 +128,14 @@ def wire_of(args: argparse.Namespace, otherwise: str) -> str:
     return fitted(wire, verbose=args.verbose, quiet=args.quiet)
 
 
-def job_of(args: argparse.Namespace) -> Job:
-    """The order for the harness."""
+def request_of(args: argparse.Namespace) -> Request:
+    """What the run is asked to do, without its prompt."""
     from shlex import split
 
-    from runwire.process import environment
-    from runwire.seams import Job
+    from runwire.sessions.request import Request
 
     try:
-        command = tuple(split(args.command)) if args.command is not None else ()
+        command = split(args.command) if args.command is not None else []
     except ValueError as error:
         raise UsageError(f"--command cannot be split: {error}") from None
     if args.command is not None and not command:
@@ -121,43 +143,45 @@ def job_of(args: argparse.Namespace) -> Job:
     schema = args.output_schema
     if schema is not None and not os.path.isfile(schema):
         raise UsageError(f"cannot read {schema}: no such file")
-    return Job(
-        prompt=_prompt(args),
-        cwd=os.path.abspath(args.cwd),
-        env=environment(os.environ),
-        command=command,
-        model=args.model,
-        approve=args.approve,
-        max_turns=args.max_turns,
-        max_cost=args.max_cost,
-        resume=args.resume_native,
-        effort=args.effort,
-        output_schema=schema,
-        options=_native(args),
-    )
+    if args.attended and args.unattended:
+        raise UsageError("--attended and --unattended contradict each other")
+    request = Request(
+        harness=args.harness or "native", command=command, model=args.model, approve=args.approve, allow=args.allow,
+        deny=args.deny, mcp=_absolute(args.mcp), sandbox=args.sandbox, fallback_model=args.fallback_model,
+        max_tokens=args.max_tokens, max_turns=args.max_turns, max_cost=args.max_cost, effort=args.effort,
+        output_schema=_absolute(schema), attended=args.attended or (args.bg and not args.unattended),
+        timeout=args.timeout, idle_timeout=args.idle_timeout, settle=args.settle / 1000,
+        redact="off" if args.no_redact else args.redact, raw=args.raw,
+    )  # fmt: skip
+    request.check()
+    return request
 
 
-def _native(args: argparse.Namespace) -> dict[str, Any]:
-    """What only some harnesses understand."""
-    options: dict[str, Any] = {}
-    if args.allow or args.deny:
-        from runwire.agent.approvals import rule
+def wish_of(args: argparse.Namespace) -> Wish:
+    """Which session. Raises UsageError for what contradicts itself."""
+    from runwire.sessions import Wish
 
-        options["rules"] = [*(rule("deny", text) for text in args.deny), *(rule("allow", text) for text in args.allow)]
-    if args.mcp is not None:
-        from runwire.agent.mcp import configuration
+    if args.resume is not None and args.latest:
+        raise UsageError("--resume and --continue are two ways to say which session: use one")
+    if args.no_store:
+        for flag in ("resume", "latest", "fork", "queue", "bg", "worktree"):
+            if getattr(args, flag):
+                name = "continue" if flag == "latest" else flag
+                raise UsageError(f"--{name} needs the store, and --no-store keeps nothing")
+    if args.resume_native is not None and (args.resume is not None or args.latest):
+        raise UsageError("--resume-native is for a session of the agent that is not in the store; use --resume alone")
+    return Wish(
+        resume=args.resume, latest=args.latest, fork=args.fork, moves=args.harness is not None, force=args.force,
+        run_id=args.run_id, session_id=args.session_id, native=args.resume_native, worktree=args.worktree,
+    )  # fmt: skip
 
-        options["mcp"] = configuration(args.mcp)
-    for name in ("sandbox", "fallback_model", "max_tokens"):
-        if getattr(args, name) is not None:
-            options[name] = getattr(args, name)
-    for name in options.keys() - harness(args.harness).options:
-        flag = "--allow and --deny" if name == "rules" else f"--{name.replace('_', '-')}"
-        raise UsageError(f"{flag} cannot be used with the harness {args.harness!r}")
-    return options
+
+def _absolute(path: str | None) -> str | None:
+    return None if path is None else os.path.abspath(path)
 
 
-def _prompt(args: argparse.Namespace) -> str:
+def prompt_of(args: argparse.Namespace) -> str:
+    """The prompt: an argument, or all of stdin."""
     given = [text for text in (args.prompt, args.printed) if text]
     if len(given) > 1:
         raise UsageError("two prompts were given; quote the prompt so that it is one argument")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from runwire import events as ev
 
-_FAILED = {"timeout": 3, "spawn_failed": 4, "auth": 4, "permission_denied": 5}
+_FAILED = {"timeout": 3, "spawn_failed": 4, "auth": 4, "busy": 4, "permission_denied": 5}
 INTERRUPTED = 130
 TERMINATED = 143
 

@@ -132,7 +132,8 @@ class Ending:
     def _rule(self, end: Exit, *, worked: bool) -> Ruling:
         match end.cause:
             case "spawn":
-                return Ruling("failed", "spawn_failed", end.message or self._reason("the program cannot be started"))
+                message = end.message or self._reason("the program cannot be started")
+                return Ruling("failed", end.named or "spawn_failed", message)
             case "fault":
                 return Ruling("failed", "internal", end.message or "an internal fault of runwire")
             case "lost":

@@ -10,6 +10,8 @@ stdin. Proved with 2.1.197 and 2.1.332.
 
 from __future__ import annotations
 
+import os
+
 from runwire.errors import UsageError
 from runwire.process import program
 from runwire.seams import Command, Harness, Job, Launch, Readiness
@@ -35,7 +37,7 @@ def launch(job: Job) -> Launch:
     if job.model:
         argv += ["--model", job.model]
     if job.resume:
-        argv += [f"--resume={job.resume}"]
+        argv += [f"--resume={job.resume}", *(["--fork-session"] if job.fork else [])]
     if job.max_turns is not None:
         argv += ["--max-turns", str(job.max_turns)]
     if job.max_cost is not None:
@@ -70,8 +72,6 @@ def probe(env: dict[str, str]) -> Readiness:
     found = program("claude", env)
     if found.path is None:
         return Readiness(installed=False, ready=False, fix=INSTALL)
-    import os
-
     home = env.get("CLAUDE_CONFIG_DIR") or os.path.join(env.get("HOME", ""), ".claude")
     keys = ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN")
     routes = ("CLAUDE_CODE_USE_BEDROCK", "CLAUDE_CODE_USE_VERTEX", "CLAUDE_CODE_USE_FOUNDRY")
@@ -81,6 +81,14 @@ def probe(env: dict[str, str]) -> Readiness:
         installed=True, ready=ready, path=found.path, version=found.version, detail=detail,
         fix=None if ready else "run claude and type /login, or set ANTHROPIC_API_KEY",
     )  # fmt: skip
+
+
+def transcripts(env: dict[str, str]) -> list[str]:
+    """Its own files, one a session; those of sub-agents are in folders below."""
+    from glob import escape, glob
+
+    home = env.get("CLAUDE_CONFIG_DIR") or os.path.join(env.get("HOME", ""), ".claude")
+    return glob(os.path.join(escape(home), "projects", "*", "*.jsonl"))
 
 
 HARNESS = Harness(
@@ -93,6 +101,7 @@ HARNESS = Harness(
             "usage",
             "cost",
             "resume",
+            "fork",
             "max_turns",
             "max_cost",
             "schema",
@@ -106,6 +115,8 @@ HARNESS = Harness(
     options=frozenset({"rules"}),
     launch=launch,
     probe=probe,
+    transcripts=transcripts,
+    transcript="claude-transcript",
     install=INSTALL,
     about="Claude Code",
 )

@@ -56,11 +56,21 @@ def probe(env: dict[str, str]) -> Readiness:
     )  # fmt: skip
 
 
+def transcripts(env: dict[str, str]) -> list[str]:
+    """Its own files, one a session or a sub-agent."""
+    from glob import escape, glob
+
+    home = env.get("CODEX_HOME") or os.path.join(env.get("HOME", ""), ".codex")
+    return glob(os.path.join(escape(home), "sessions", "*", "*", "*", "rollout-*.jsonl"))
+
+
 HARNESS = Harness(
     name="codex",
     capabilities=frozenset({"thinking", "tools", "usage", "resume", "schema", "plan", "subagents", "model"}),
     launch=launch,
     probe=probe,
+    transcripts=transcripts,
+    transcript="codex-rollout",
     install=INSTALL,
     about="Codex",
 )

@@ -52,7 +52,7 @@ HARNESS = Harness(
     name="native",
     capabilities=frozenset({
         "deltas", "thinking", "tools", "usage", "cost", "max_turns", "max_cost", "schema", "subagents", "model", "plan",
-        "questions", "permissions", "edits", "steer",
+        "questions", "permissions", "edits", "steer", "history",
     }),
     options=frozenset({
         "cache", "cache_warnings", "fallback_model", "max_tokens", "mcp", "outside", "private_hosts", "rules",

@@ -13,7 +13,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import deque
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 from msgspec.structs import replace
@@ -27,6 +27,7 @@ from runwire.process import Child, spawn
 from runwire.pump.child import PATIENCE, ChildSession
 from runwire.pump.clock import Clock
 from runwire.pump.delivery import Delivery
+from runwire.pump.ends import faulty, unspawned
 from runwire.pump.outlets import Outlet
 from runwire.pump.plan import Origin, Plan
 from runwire.redact import Redactor
@@ -36,12 +37,8 @@ from runwire.seams import (
     Context,
     Dialect,
     Exit,
-    Harness,
-    Job,
-    Launch,
     Output,
     Session,
-    Sink,
     Verdict,
     dialect,
 )
@@ -146,12 +143,14 @@ class Run:
         """Answer a question or a permission; False where nothing of that id is open or the agent takes no answers."""
         return self._session is not None and await self._session.send(Command("answer", request_id, value=value))
 
-    async def send(self, text: str) -> bool:
+    async def send(self, text: str, input_id: str | None = None) -> bool:
         """Say more to the agent while it works; False where it cannot be said."""
         if self._session is None or not await self._session.send(Command("steer", text=text)):
             return False
         if self._child is not None and self._law is not None and self.result is None:
-            await self._push(self._law, [ev.Input(text=clean(text), source="send")])  # a program does not echo it
+            await self._push(
+                self._law, [ev.Input(text=clean(text), source="send", input_id=input_id)]
+            )  # a program does not echo it
         return True
 
     async def abandon(self, message: str = "the reader of stdout has gone") -> None:
@@ -177,13 +176,18 @@ class Run:
             except NotReady as error:
                 child = error
         self._child = child if isinstance(child, Child) else None
+        if plan.open is not None:
+            try:
+                plan.journal = plan.open()
+            except NotReady as error:
+                child = error
         self._outlets = [Outlet(name, sink, self._report) for name, sink in plan.sinks]
         beside = None if plan.beside is None else asyncio.ensure_future(plan.beside(self))
         try:
             found, variant = dialect(plan.launch.dialect if plan.launch else "runwire")
             law = await self._open(found)
             if isinstance(child, NotReady):
-                await self._emit(law.close(Exit(cause="spawn", message=str(child)), _now()))
+                await self._emit(law.close(unspawned(child), _now()))
             elif isinstance(child, Child):
                 await self._run_child(child, found, variant)
             else:
@@ -198,6 +202,8 @@ class Run:
             await asyncio.gather(*(outlet.close() for outlet in self._outlets))
             if plan.journal is not None:
                 await plan.journal.close()
+            if plan.close is not None:
+                plan.close()
             self.remarks += self._reports
 
     async def _open(self, found: Dialect) -> Lawful:
@@ -213,7 +219,8 @@ class Run:
         said = ev.Input(text=clean(origin.said or plan.job.prompt), source=source, input_id=origin.input_id)
         first: list[Output] = [said, *(ev.Diagnostic(source="runwire", message=clean(one)) for one in origin.remarks)]
         if origin.prior is not None:
-            first.append(ev.Session(session_id=plan.session_id, created=False, prior_usage=origin.prior))
+            prior = origin.prior if origin.prior != ev.Tokens() else None
+            first.append(ev.Session(session_id=plan.session_id, created=False, prior_usage=prior))
         await self._push(law, first)
         return law
 
@@ -222,7 +229,7 @@ class Run:
         self.fault = error
         if self.result is None:
             law = self._law or await self._open(Dialect(name="none"))
-            await self._emit(law.close(_faulty(Exit(), self.plan.harness.name, error), _now()))
+            await self._emit(law.close(faulty(Exit(), self.plan.harness.name, error), _now()))
 
     async def _run_child(self, child: Child, found: Dialect, variant: str) -> None:
         job = self.plan.job
@@ -265,7 +272,7 @@ class Run:
         if self._clock.asked is not None:
             return replace(end, cause=self._cause or "cancel", message=self._cause_message)
         if reader.done() and not reader.cancelled() and (fault := reader.exception()) is not None:
-            return _faulty(end, self.plan.harness.name, fault)
+            return faulty(end, self.plan.harness.name, fault)
         return end
 
     async def _read(self, session: Session) -> None:
@@ -378,15 +385,6 @@ class Run:
     async def _tell_reports(self, law: Lawful) -> None:
         while self._reports:
             await self._push(law, [ev.Diagnostic(source="runwire", message=clean(self._reports.pop(0)))])
-
-
-def _faulty(end: Exit, harness: str, fault: BaseException) -> Exit:
-    """An end by an exception: something that the agent needs is not there, or it has a bug."""
-    if isinstance(fault, NotReady):
-        return replace(end, cause="spawn", message=str(fault))
-    return replace(
-        end, cause="fault", message=f"internal fault in the {harness} harness: {type(fault).__name__}: {fault}"
-    )
 
 
 def _now() -> int:

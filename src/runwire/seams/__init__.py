@@ -13,15 +13,12 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
+from typing import Any, Literal, Protocol, TypeAlias
 
 from msgspec import Struct, field  # dataclasses would cost a fifth of the start of a command
 
 from runwire.errors import UnknownName, UsageError
-from runwire.events import Code, Tokens
-
-if TYPE_CHECKING:
-    from runwire.events import Event
+from runwire.events import Code, Event, Tokens
 
 Room = Literal["dialects", "harnesses", "sinks", "store"]
 
@@ -191,7 +188,8 @@ class Job(Struct, frozen=True):
     """What a run is asked to do, in neutral words; each harness maps it onto its own flags.
 
     `env` is the whole environment. `approve` is the ladder read < ask < edit < full. `command` stands in the place of
-    the program. `max_cost` is in US dollars. `resume` is the agent's own session id.
+    the program. `max_cost` is in US dollars. `resume` is the agent's own session id; with `fork` the agent goes on in a
+    copy of it. `history` is what was said in earlier runs, for a harness that can `history`.
     """
 
     prompt: str
@@ -203,6 +201,8 @@ class Job(Struct, frozen=True):
     max_turns: int | None = None
     max_cost: float | None = None
     resume: str | None = None
+    fork: bool = False
+    history: Sequence[Event] = ()
     effort: str | None = None
     output_schema: str | None = None
     attended: bool = False
@@ -252,8 +252,9 @@ class Readiness(Struct, frozen=True):
 class Harness(Struct, frozen=True):
     """A program (`launch`) or a session of our own (`open`), and what it can do.
 
-    `options` are the names that it knows in `Job.options`. `check` looks at a job before anything is started: it raises
-    UsageError for what cannot be, NotReady for what is missing.
+    `options` are the names that it knows in `Job.options`. `transcripts` finds the files that the agent keeps of its
+    sessions itself, for an environment; they are in the wire `transcript`. `check` looks at a job before anything is
+    started: it raises UsageError for what cannot be, NotReady for what is missing.
     """
 
     name: str
@@ -263,6 +264,8 @@ class Harness(Struct, frozen=True):
     open: Callable[[Job, Any], AbstractAsyncContextManager[Session]] | None = None
     probe: Callable[[dict[str, str]], Readiness] | None = None
     check: Callable[[Job], None] | None = None
+    transcripts: Callable[[dict[str, str]], list[str]] | None = None
+    transcript: str = ""
     install: str = ""
     about: str = ""
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, Self
 
 from msgspec import Struct, field
 
-from runwire.errors import RunwireError, UsageError
+from runwire.errors import NotReady, UsageError
 from runwire.events import Tokens
 
 if TYPE_CHECKING:
@@ -30,10 +30,10 @@ Verb = Literal["prompt", "steer", "answer", "stop"]
 Group = Literal["harness", "model", "day", "session"]
 
 
-class Busy(RunwireError):
+class Busy(NotReady):
     """Another process writes to the session: `run_id` and `pid` of who does, as far as they are known."""
 
-    exit_status = 4
+    code = "busy"
 
     def __init__(self, session_id: str, run_id: str | None, pid: int | None) -> None:
         self.session_id, self.run_id, self.pid = session_id, run_id, pid
@@ -106,13 +106,14 @@ class SessionRecord(Struct, kw_only=True):
 class Order(Struct, kw_only=True):
     """Something that another process has said to a session: a prompt, or a word to the run that is going on.
 
-    `input_id` makes it idempotent. A prompt becomes the run `run_id`, with `settings`.
+    `input_id` makes it idempotent. A prompt becomes the run `run_id`, with `settings`; `source` is how it came.
     """
 
     input_id: str
     session_id: str
     verb: Verb
     run_id: str = ""
+    source: Literal["prompt", "send"] = "send"
     text: str = ""
     request_id: str | None = None
     value: Any = None
@@ -229,6 +230,12 @@ class Store(Protocol):
 
         True: the process that holds the session serves it. False: somebody has to claim the session for it.
         """
+
+    def enter(self, session: SessionRecord, /) -> None:
+        """A new session that is claimed later, by who serves its inbox. Raises UsageError for an id that is used."""
+
+    def log(self, run_id: str, /) -> str:
+        """The file that a background run writes what it would have printed to."""
 
     def adopt(self, session_id: str, /) -> None:
         """Say that this process is going to claim the session for what waits in its inbox."""

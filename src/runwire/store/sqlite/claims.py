@@ -122,7 +122,7 @@ class SqliteClaim:
         with self._place.transaction() as database:
             if self._new:
                 insert_session(database, self.session, generation=1)
-            at = now()
+            at = run.created or now()
             pid = os.getpid()
             insert_run(database, run, status="running")
             database.execute(

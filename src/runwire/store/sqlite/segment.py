@@ -33,7 +33,7 @@ class Writer:
         self._file = os.open(path, flags, 0o600)
         self._index: int | None = None
         self._size = os.fstat(self._file).st_size
-        self._next = 0  # the seq from which the index wants another entry
+        self._next = EVERY + 1  # the seq from which the index wants an entry
         self._make_room = make_room
         self.full = False
 

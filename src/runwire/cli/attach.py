@@ -1,0 +1,121 @@
+"""`runwire attach`: what is stored of a run, from any event on, and then what comes, to its result.
+
+The events have the numbers and times that they had. Ctrl-C leaves, and stops nothing.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from runwire.cli.options import Parser, default_wire
+from runwire.cli.status import INTERRUPTED, exit_status
+from runwire.cli.writing import say, write_all
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from runwire import events as ev
+    from runwire.seams.storing import RunRecord, Store
+
+_EPILOG = """examples:
+  runwire attach run_3f                     watch it
+  runwire attach run_3f --json --after 120  go on where a reader has stopped
+
+exit status: that of the run; 130 when you leave before its end
+"""
+
+
+def main(argv: list[str]) -> int:
+    """Run the command."""
+    args = parser().parse_args(argv)
+    from runwire.cli.lines import opened
+    from runwire.cli.screen import fitted
+
+    wire = args.wire or ("runwire" if args.json else default_wire())
+    show = Show(fitted(wire))
+    with opened() as store:
+        run = found_run(store, args.run)
+        try:
+            return look_on(store, run.run_id, args.after, show, follow_on=not args.no_follow)
+        except KeyboardInterrupt:
+            say(f"\n[left; the run goes on: runwire attach {run.run_id}]")
+            return INTERRUPTED
+
+
+def found_run(store: Store, name: str) -> RunRecord:
+    """A run by its id, or the last one of a session by the id of that."""
+    from runwire.seams.storing import NotFound
+
+    try:
+        return store.run(name)
+    except NotFound as error:
+        try:
+            session = store.session(name)
+        except NotFound:
+            raise error from None
+        runs = store.runs(session_id=session.session_id, limit=1)
+        if not runs:
+            raise NotFound(f"the session {session.session_id} has no run") from None
+        return runs[0]
+
+
+def look_on(store: Store, run_id: str, after: int, show: Show, *, follow_on: bool) -> int:
+    """Show a run to its result; the status that it ends with."""
+    from runwire.background.following import follow
+
+    for block in follow(store, run_id, after):
+        if block:
+            show(block)
+        elif not follow_on:
+            break
+    show.close()
+    if show.result is None and after:  # the result is before the place from which it was asked for
+        run = store.run(run_id)
+        return 0 if run.status == "completed" else exit_status(None)
+    return exit_status(show.result)
+
+
+class Show:
+    """Stored lines to stdout in a wire. What is in the wire of the store already passes as it is."""
+
+    def __init__(self, wire: str, write: Callable[[bytes], object] = write_all) -> None:
+        from runwire.cli.screen import follow
+        from runwire.dialects.runwire import CAP
+        from runwire.pipeline import encoder_of
+
+        self.result: ev.Result | None = None
+        self._encoder = encoder_of(wire)[1]
+        self._passes = CAP if wire == "runwire" else 0
+        self._write = write
+        follow(self._encoder)
+
+    def __call__(self, block: bytes) -> None:
+        """Show whole lines."""
+        from msgspec.json import Decoder
+
+        from runwire import events as ev
+
+        at = block.rfind(b"\n", 0, -1) + 1
+        if len(block) <= self._passes:
+            self._write(block)
+            events = Decoder(ev.AnyEvent).decode_lines(block[at:])
+        else:
+            events = Decoder(ev.AnyEvent).decode_lines(block)
+            self._write(self._encoder.encode(events))
+        if events and isinstance(events[-1], ev.Result):
+            self.result = events[-1]
+
+    def close(self) -> None:
+        """What the wire needs at its end."""
+        self._write(self._encoder.close())
+
+
+def parser() -> Parser:
+    """The options of the command."""
+    made = Parser(prog="runwire attach", description=__doc__, epilog=_EPILOG)
+    made.add_argument("run", metavar="RUN", help="its id, or that of its session; the beginning does")
+    made.add_argument("--after", type=int, default=0, metavar="N", help="only events with a seq above N")
+    made.add_argument("--wire", metavar="NAME", help="what stdout speaks (default: as `run` has it)")
+    made.add_argument("--json", action="store_true", help="the same as --wire runwire: one event a line")
+    made.add_argument("--no-follow", action="store_true", help="what is there now, without waiting for more")
+    return made

@@ -1,0 +1,39 @@
+"""What other processes say to a run, taken from the inbox of its session while it goes on."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
+
+if TYPE_CHECKING:
+    from runwire.pump import Run
+    from runwire.seams.storing import Order, Store
+
+EVERY = 0.1
+"""Seconds between two looks into the inbox."""
+
+
+async def listen(store: Store, run: Run) -> None:
+    """Obey until the run is over. What the agent cannot be told while it works becomes the next prompt."""
+    while True:
+        for order in store.orders(run.run_id):
+            await _obey(store, run, order)
+        await asyncio.sleep(EVERY)
+
+
+async def _obey(store: Store, run: Run, order: Order) -> None:
+    if order.verb == "stop":
+        await run.cancel(order.text or "stopped by runwire stop")
+    elif order.verb == "answer":
+        await run.answer(order.request_id or "", order.value)
+    elif order.verb == "steer" and not await run.send(order.text, order.input_id):
+        store.post(replace(order, verb="prompt", input_id=f"{order.input_id}:next", run_id=_next(order)))
+
+
+def _next(order: Order) -> str:
+    """The id of the run that a word becomes which could not be said: the same however often it is tried."""
+    from hashlib import sha256
+
+    return f"run_{sha256(order.input_id.encode()).hexdigest()[:24]}"
