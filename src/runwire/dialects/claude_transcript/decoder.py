@@ -44,7 +44,7 @@ class TranscriptDecoder:
         self._speakers: dict[str | None, _Speaker] = {}
         self._names: dict[str, str] = {}
         self._counted: set[str] = set()
-        self._known: dict[str, str] = {}
+        self._known: dict[str, Any] = {}
         self._prompts: dict[str, str] = {}
         self._agents: dict[str, str] = {}
         self._chains: dict[str, str] = {}
@@ -129,7 +129,7 @@ class TranscriptDecoder:
         if model and before and model != before:
             out.append(ev.ModelChanged(from_model=before, to_model=model))
         self._known |= news
-        out.append(ev.Session(session_id="", **news))
+        out.append(ev.Session(session_id="", **self._known))
 
     def _parent(self, kind: str, value: dict[str, Any]) -> str | None:
         """The call that started the agent which speaks; else its own id. In a file of its own it is the main agent."""

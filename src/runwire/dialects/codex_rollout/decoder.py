@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from msgspec import UNSET
+from msgspec.structs import replace
 
 from runwire import events as ev
 from runwire.dialects.codex_rollout import words
@@ -22,7 +23,7 @@ class RolloutDecoder:
     """A rollout file."""
 
     def __init__(self, _context: Context) -> None:
-        self._started = False
+        self._session: ev.Session | None = None
         self._inherited = 0
         self._model = ""
         self._prompts: list[tuple[str, bool]] = []
@@ -65,7 +66,7 @@ class RolloutDecoder:
         """One record; False if nothing is known of it."""
         match kind:
             case "session_meta":
-                self._session(payload, out)
+                self._meta(payload, out)
             case "turn_context":
                 self._turn(string(payload.get("model")), out)
             case "response_item":
@@ -81,15 +82,15 @@ class RolloutDecoder:
                 return kind in words.STRUCTURAL
         return True
 
-    def _session(self, payload: dict[str, Any], out: list[Output]) -> None:
+    def _meta(self, payload: dict[str, Any], out: list[Output]) -> None:
         """The first one is that of the file, later ones are of the session that it was forked from."""
-        if self._started:
+        if self._session is not None:
             return
-        self._started = True
         self._inherited = integer(payload.get("subagent_history_start_ordinal")) or 0
         session = string(payload.get("id")) or None
         version = string(payload.get("cli_version")) or None
-        out.append(ev.Session(session_id="", native_session_id=session, harness_version=version))
+        self._session = ev.Session(session_id="", native_session_id=session, harness_version=version)
+        out.append(self._session)
 
     def _turn(self, model: str, out: list[Output]) -> None:
         if not model or model == self._model:
@@ -97,7 +98,7 @@ class RolloutDecoder:
         if self._model:
             out.append(ev.ModelChanged(from_model=self._model, to_model=model))
         self._model = model
-        out.append(ev.Session(session_id="", model=model))
+        out.append(replace(self._session or ev.Session(session_id=""), model=model, ts=-1))
 
     # --- what was said --------------------------------------------------------------------------------------------
 
