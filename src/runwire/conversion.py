@@ -22,7 +22,8 @@ from runwire.seams import Context, Dialect, Encoder, Exit, dialect, names
 if TYPE_CHECKING:
     from runwire.events import Event
 
-CHUNK = 1 << 18
+CHUNK = 1 << 16
+"""Bytes of a read: what a pipe gives at once. Room for more would be asked of the system, and given back, each time."""
 
 
 class Conversion(Struct):
