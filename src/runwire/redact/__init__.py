@@ -122,6 +122,8 @@ class Redactor:
         kind = type(output)
         if kind is ev.Text or kind is ev.Thinking:
             return (kind, output.parent, output.message_id) in self._held
+        if kind is ev.ToolProgress and output.output_delta is None:
+            return (kind, output.parent, f"{output.id} arguments_delta") in self._held
         return True
 
     # --- what matters ---------------------------------------------------------------------------------------------
@@ -166,7 +168,7 @@ class Redactor:
         """A run of deltas of one stream is over: note those that must wait, from the one where a secret may begin."""
         at, needles, last = end - 1, self._needles, outputs[end - 1]
         tail = last.delta
-        if tail[-2:] in needles.ends or not tail:
+        if needles.may_go_on(tail):
             while at > 0 and len(tail) < needles.longest and _is_same(outputs[at - 1], last):
                 at -= 1
                 tail = outputs[at].delta + tail
@@ -195,10 +197,15 @@ class Redactor:
         stream: Stream = (type(event), event.parent, event.message_id if field == "delta" else f"{event.id} {field}")
         tail = self._held.pop(stream, None) if self._held else None
         if tail is None:
-            if needles.waiting(delta) == len(delta) and not needles.are_in(delta):
+            clean, waits = not needles.are_in(delta), needles.waiting(delta) < len(delta)
+            if clean and not waits:
                 out.append(event)
                 return
             tail = Tail(field, needles)
+            if clean:
+                tail.add(event, delta)
+                self._held[stream] = tail
+                return
         if tail.take(event, delta, out):
             self._held[stream] = tail
 

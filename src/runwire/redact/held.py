@@ -29,15 +29,22 @@ class Tail:
         self._shown = ""
         self._texts: list[str] = []
 
+    def add(self, event: Any, delta: str) -> None:
+        """Keep the next delta of the stream, which may not be given yet."""
+        self._events.append(event)
+        self._texts.append(delta)
+
     def take(self, event: Any, delta: str, out: list[Output]) -> bool:
         """Take the next delta of the stream and give what need not wait; return whether anything must."""
         needles = self._needles
-        self._events.append(event)
-        self._texts.append(delta)
+        self.add(event, delta)
         text = "".join(self._texts)
         wait = needles.waiting(text)
         if needles.are_in(text):
             wait = self._search(text, wait, out)
+        elif wait == len(text) and not self._shown:  # most that wait were no secret
+            out += self._events
+            return False
         self._pass(wait, out)
         return bool(self._texts)
 

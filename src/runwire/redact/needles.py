@@ -43,8 +43,8 @@ class Needles:
         self.longest = max(map(len, forms), default=0)
         self.shortest = 0 if shapes else min(map(len, forms), default=0)
         self.first = frozenset(form[:1] for form in forms)
-        self.pairs = frozenset(form[at : at + 2] for form in forms for at in range(len(form) - 1))
-        self.ends = self.pairs | {pair[1:] for pair in self.pairs}  # a short text has something before it
+        self.pairs = _beginnings(self.literals)
+        self.ends = self.pairs.keys() | {pair[1:] for pair in self.pairs}  # a short text has something before it
         self.exact = re.compile("|".join(map(re.escape, self.literals)) or "(?!)")
         self._whole = re.compile("|".join([*map(re.escape, self.literals), *(_SHAPES if shapes else ())]) or "(?!)")
         self._rare = [(_rarest(form), form) for form in self.literals]
@@ -105,14 +105,30 @@ class Needles:
     def waiting(self, text: str, at: int = 0) -> int:
         """Where the end begins that may be the beginning of a value; the length of the text if none may."""
         size = len(text)
-        if text[-2:] in self.pairs:
-            for start in range(max(at, size - self.longest + 1), size - 1):
-                if text[start] in self.first:
-                    rest = text[start:]
-                    for literal in self.literals:
-                        if len(literal) > size - start and literal.startswith(rest):
-                            return start
+        for literal, length in self.pairs.get(text[-2:], ()):
+            if length <= size - at and literal.startswith(text[size - length :]):
+                return size - length
         return size - 1 if size > at and text[-1] in self.first else size
+
+    def may_go_on(self, tail: str) -> bool:
+        """Whether two or more characters at the end of a text of which this is the tail may be such a beginning."""
+        if len(tail) < 2:  # noqa: PLR2004 - what stands before it decides
+            return not tail or tail in self.ends
+        for literal, length in self.pairs.get(tail[-2:], ()):
+            if literal.endswith(tail[-length:], 0, length):
+                return True
+        return False
+
+
+def _beginnings(literals: list[str]) -> dict[str, list[tuple[str, int]]]:
+    """The beginnings of values, as value and length, by their last two characters; the longest first."""
+    found: dict[str, list[tuple[str, int]]] = {}
+    for literal in literals:
+        for length in range(2, len(literal)):
+            found.setdefault(literal[length - 2 : length], []).append((literal, length))
+    for beginnings in found.values():
+        beginnings.sort(key=lambda pair: -pair[1])
+    return found
 
 
 def _forms(value: str) -> set[str]:
