@@ -155,7 +155,10 @@ class Contract:
                     add(output)
                 if kind is not progress:
                     written.clear()
-                hot_id, hot_thought, parent, keep = texts.hot()
+                if kind is text or kind is thinking or kind is progress:
+                    hot_id, hot_thought, parent, keep = texts.hot()
+                else:
+                    hot_id = hot_thought = None  # the next delta asks its machine, which is always right
 
     def stamp(self, out: list[Event], now: int, /) -> list[Event]:
         """Number and date these events."""
