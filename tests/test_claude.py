@@ -287,6 +287,84 @@ def test_a_whole_block_after_its_deltas_adds_nothing() -> None:
     ]  # fmt: skip
 
 
+# --- arguments that stay encoded ------------------------------------------------------------------------------------
+
+
+def converted(record: bytes, **options: str) -> tuple[Any, bytes]:
+    """The one call of a line: as a program sees it, and as runwire's own wire tells it."""
+    found = []
+    for raw in (False, True):
+        pipe = Pipeline(CLAUDE, Context(), started("claude", "run", "session"), raw=raw)
+        made = [*pipe.open(), *pipe.feed(record + b"\n"), *pipe.close(Exit(0))]
+        assert breaches(made) == []
+        found.append([event for event in made if isinstance(event, ev.ToolStart)])
+    encoder = dialect("runwire")[0].encoder
+    assert encoder is not None
+    return found[0][0], encoder(options).encode(found[1])
+
+
+def called(given: str) -> bytes:
+    return line(assistant({"type": "tool_use", "id": "t", "name": "Bash", "input": "@"})).strip().replace(
+        b'"@"', given.encode("utf-8", "surrogateescape")
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("given", "value"),
+    [
+        (
+            '{"command":"ls \\u00e9 \\/","quiet":true,"why":null}',
+            {"command": "ls \u00e9 /", "quiet": True, "why": None},
+        ),
+        ('{ "command" : "ls" }', {"command": "ls"}),
+        ('{\r"command":\r"ls"}', {"command": "ls"}),
+        ('{"command":"a","n":1,"command":"b"}', {"command": "b", "n": 1}),
+        ('{"command":"a","command":"b"}', {"command": "b"}),
+        ('{"of":{"a":1,"a":2}}', {"of": {"a": 2}}),
+        ('{"n":1e999}', {"n": None}),
+        ('{"n":-0.50e1,"m":123456789012345678901234567890}', {"n": -5.0, "m": 123456789012345678901234567890}),
+        ('{"command":"a\udcffb"}', {"command": "a\ufffdb"}),
+        ('{"command":"\\ud83d"}', {"command": "\ufffd"}),
+        ('{"\\u0061":"x"}', {"a": "x"}),
+        ("{}", {}),
+        ('"ls"', "ls"),
+        ("[1]", [1]),
+        ("null", None),
+    ],
+)
+def test_arguments_are_told_as_their_value_whatever_their_writing(given: str, value: Any) -> None:
+    start, encoded = converted(called(given))
+    assert start.input == value
+    assert json.loads(encoded)["input"] == value
+    assert not {b"\r", b"1e999"} & {encoded[at : at + size] for size in (1, 5) for at in range(len(encoded))}
+    assert encoded.count(b'"command"') <= 1
+
+
+def test_arguments_that_are_nested_too_deeply_are_their_text() -> None:
+    start, encoded = converted(called('{"of":' + "[" * 300 + "]" * 300 + "}"))
+    assert json.loads(encoded)["input"] == start.input
+    assert '"[[' in encoded.decode()
+
+
+def test_the_place_of_a_call_is_told_from_encoded_arguments() -> None:
+    start, _ = converted(called('{"file_path":"a\\u002fb","old":"x"}'))
+    assert start.locations == [ev.Location(path="a/b")]
+
+
+def test_encoded_arguments_over_the_cap_are_cut_like_others() -> None:
+    _, encoded = converted(called('{"command":"' + "\\u00e9" * 100 + '"}'), cap="50")
+    told = json.loads(encoded)
+    assert told["input"] == '{"command":"' + "é" * 19
+    assert told["input_truncated"] is True
+    _, encoded = converted(called('{"command":"' + "\\u00e9" * 10 + '"}'), cap="50")
+    assert json.loads(encoded)["input"] == {"command": "é" * 10}
+
+
+def test_line_ends_of_other_readers_are_escaped_in_encoded_arguments_too() -> None:
+    _, encoded = converted(called('{"command":"a\u2028b"}'))
+    assert encoded.decode().splitlines() == [encoded.decode().rstrip("\n")]
+
+
 def test_the_verbatim_arguments_are_told_when_they_are_not_the_compact_ones() -> None:
     def start(written: str) -> ev.ToolStart:
         made = read(

@@ -329,6 +329,15 @@ def test_it_is_masked_in_a_payload_that_is_still_encoded(encoded: str) -> None:
     assert MASK in shown
 
 
+def test_it_is_masked_in_arguments_that_are_still_encoded() -> None:
+    encoded = json.dumps({S: f"\u00e9 {S}", "n": 1}).replace("/", "\\/").encode()
+    (made,) = masked(ev.ToolStart(id="t", name="T", title="T", tool_kind="other", input=Raw(encoded)))
+    assert made.input == {M: f"\u00e9 {M}", "n": 1}
+    clean = Raw(b'{"a":"b"}')
+    (made,) = masked(ev.ToolStart(id="t", name="T", title="T", tool_kind="other", input=clean))
+    assert made.input is clean
+
+
 def test_signs_that_some_writers_escape_are_looked_for_behind_their_escapes() -> None:
     secret = "pass=word&more<than>that"
     encoded = json.dumps(f"x {secret} y").replace("=", "\\u003d").replace("&", "\\u0026").replace("<", "\\u003c")

@@ -112,7 +112,7 @@ class Reading:
 
 
 class Lawful:
-    """Outputs to stamped events: redactor and contract. `raw` keeps payload strings encoded."""
+    """Outputs to stamped events: redactor and contract. `raw` keeps payloads encoded."""
 
     def __init__(self, contract: Contract | Relay, redactor: Redactor | None, *, raw: bool = False) -> None:
         self.contract = contract
@@ -252,12 +252,15 @@ def faulty(reading: Reading, end: Exit) -> Exit:
 
 
 def decode(events: Sequence[Event]) -> None:
-    """Decode payload strings that are still JSON, in place: what a program sees is `str`."""
+    """Decode payloads that are still JSON, in place: what a program sees are values."""
     for event in events:
-        if type(event) is ev.ToolEnd:
-            output: Any = event.output
-            if isinstance(output, msgspec.Raw):
-                force_setattr(event, "output", msgspec.json.decode(output))
+        field = _ENCODED.get(type(event))
+        if field is not None and isinstance(payload := getattr(event, field), msgspec.Raw):
+            force_setattr(event, field, msgspec.json.decode(payload))
+
+
+_ENCODED: dict[type[Event], str] = {ev.ToolStart: "input", ev.ToolEnd: "output"}
+"""Where a decoder may leave a payload encoded."""
 
 
 def encoder_of(wire: str) -> tuple[Dialect, Encoder]:

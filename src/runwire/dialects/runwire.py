@@ -77,6 +77,8 @@ class RunwireEncoder:
 
     def _cap_start(self, event: ev.ToolStart) -> Event:
         value, arguments = event.input, event.arguments
+        if isinstance(value, Raw) and _most(value) > self._cap:
+            value = msgspec.json.decode(value)
         text = "" if _most(value) <= self._cap else value if isinstance(value, str) else _compact(value)
         long = len(text) > self._cap // 4 and _size(text) > self._cap
         wide = arguments is not None and len(arguments) > self._cap // 4 and _size(arguments) > self._cap
@@ -138,6 +140,8 @@ def _most(value: Any) -> int:
     """An upper bound for the bytes of a JSON value, without encoding it: a character takes six at most."""
     if value is UNSET:
         return 0
+    if isinstance(value, Raw):
+        return len(memoryview(value))
     if isinstance(value, str):
         return 6 * len(value) + 2
     if isinstance(value, dict):

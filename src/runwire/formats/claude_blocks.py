@@ -11,16 +11,19 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from msgspec import UNSET, Raw, Struct, UnsetType
+from msgspec import UNSET, DecodeError, Raw, Struct, UnsetType
 from msgspec import json as mjson
 from msgspec.structs import replace
 
 from runwire import events as ev
-from runwire.formats.jsonl import integer, mapping, plain, sequence, string
+from runwire.formats.jsonl import integer, is_utf8, mapping, plain, sequence, string
 from runwire.formats.toolkinds import locations, tool_kind
 
 _EXIT = re.compile(r"Exit code (\d{1,3})\b")
 _QUOTE = ord('"')
+_PLAIN = frozenset(b'"tfn')
+_PLANS = "TodoWrite"
+_ENCODER = mjson.Encoder()
 _NO_METAS: dict[str, dict[str, Any]] = {}
 _PLAN = {"pending", "in_progress", "completed", "cancelled"}
 MODEL_USAGE = {
@@ -56,6 +59,12 @@ class Block(Struct, gc=False):
     tool_use_id: str | None = None
 
 
+class Coded(Block, gc=False):
+    """The same, as clean lines are read: the arguments of a call stay encoded, one by one."""
+
+    input: dict[str, Raw] | UnsetType = UNSET
+
+
 class Arguments:
     """The arguments of a call as they are written (partial messages)."""
 
@@ -85,6 +94,9 @@ def call(block: Block, written: str, parent: str | None) -> list[ev.Event]:
     `written` is the verbatim string of the model, if it was streamed.
     """
     name, value = block.name or "tool", block.input
+    places = value
+    if isinstance(block, Coded) and not isinstance(value, UnsetType):
+        value, places = _opened(value, whole=bool(written) or name == _PLANS)
     arguments: str | None = written or None
     unparsed = value.get("__unparsedToolInput") if type(value) is dict else None
     if unparsed is not None:
@@ -98,12 +110,36 @@ def call(block: Block, written: str, parent: str | None) -> list[ev.Event]:
         tool_kind=tool_kind(name),
         input=value,
         arguments=arguments,
-        locations=locations(value),
+        locations=locations(places),
         parent=parent,
     )
-    if name == "TodoWrite" and isinstance(value, dict):
+    if name == _PLANS and isinstance(value, dict):
         return [start, ev.Plan(entries=_entries(value.get("todos")), parent=parent)]
     return [start]
+
+
+def _opened(fields: dict[str, Raw], *, whole: bool) -> tuple[Any, Any]:
+    """The arguments of a call, and those that may name a place.
+
+    What holds nothing but texts and words stays encoded unless the `whole` is asked for: a copy of anything else could
+    hold a key twice or a number that is none.
+    """
+    made = _ENCODER.encode(fields)
+    if not whole and _are_plain(fields) and is_utf8(made):
+        return Raw(made), fields
+    try:
+        value = mjson.decode(made)
+    except (DecodeError, UnicodeDecodeError):
+        value = plain(made)
+    return value, value
+
+
+def _are_plain(fields: dict[str, Raw]) -> bool:
+    """Whether all of these are texts, `true`, `false` or `null`."""
+    for raw in fields.values():  # noqa: SIM110 - a generator would cost more than the look
+        if memoryview(raw)[0] not in _PLAIN:
+            return False
+    return True
 
 
 def _entries(todos: Any) -> list[ev.PlanEntry]:
@@ -198,7 +234,7 @@ def _content(raw: Raw | UnsetType) -> tuple[Any, list[ev.Media] | None]:
     if isinstance(raw, UnsetType):
         return None, None
     if memoryview(raw)[0] == _QUOTE:
-        return (raw if _is_utf8(raw) else _text(raw)), None
+        return (raw if is_utf8(bytes(raw)) else _text(raw)), None
     value = plain(bytes(raw))
     if not isinstance(value, list):
         return None if value is None else mjson.encode(value).decode(), None
@@ -217,14 +253,6 @@ def _content(raw: Raw | UnsetType) -> tuple[Any, list[ev.Media] | None]:
         else:
             texts.append(mjson.encode(part).decode())
     return "\n".join(texts), media or None
-
-
-def _is_utf8(raw: Raw) -> bool:
-    try:
-        str(memoryview(raw), "utf-8")
-    except UnicodeDecodeError:
-        return False
-    return True
 
 
 def _text(output: Any) -> Any:

@@ -56,6 +56,14 @@ _LONG = 400
 """Bytes of a line from which leaping pays."""
 
 
+def is_utf8(encoded: bytes) -> bool:
+    """Whether these bytes are valid UTF-8."""
+    try:
+        return encoded.isascii() or bool(encoded.decode())
+    except UnicodeDecodeError:
+        return False
+
+
 def lines(block: bytes) -> list[bytes]:
     """The lines of a block that are not blank, as `decode_lines` counts them."""
     return [line for line in block.split(b"\n") if line.strip(b" \t\r")]

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from msgspec import Raw
+from msgspec.json import decode
+
 from runwire.events import Location, ToolKind
 
 _KINDS: dict[str, ToolKind] = {
@@ -28,6 +31,9 @@ _KINDS: dict[str, ToolKind] = {
 }  # fmt: skip
 
 
+_PATHS = ("file_path", "path", "notebook_path", "absolute_path", "filePath")
+
+
 def tool_kind(name: str) -> ToolKind:
     """The kind of a tool.
 
@@ -38,12 +44,16 @@ def tool_kind(name: str) -> ToolKind:
 
 
 def locations(arguments: Any) -> list[Location] | None:
-    """The places that the arguments of a tool name."""
+    """The places that the arguments of a tool name; the arguments may still be encoded, one by one."""
     if not isinstance(arguments, dict):
         return None
-    for key in ("file_path", "path", "notebook_path", "absolute_path", "filePath"):
+    for key in _PATHS:
         path = arguments.get(key)
-        if isinstance(path, str) and path:
-            line = arguments.get("offset")
+        if path is not None and isinstance(path := _decoded(path), str) and path:
+            line = _decoded(arguments.get("offset"))
             return [Location(path=path, line=line if isinstance(line, int) and not isinstance(line, bool) else None)]
     return None
+
+
+def _decoded(value: Any) -> Any:
+    return decode(value) if isinstance(value, Raw) else value

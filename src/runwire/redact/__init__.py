@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeAlias, cast, get_args
 
 from msgspec import UNSET, DecodeError, Raw
-from msgspec.json import Decoder
+from msgspec.json import decode
 from msgspec.structs import fields, replace
 
 from runwire import events as ev
@@ -158,7 +158,7 @@ class Redactor:
                 others += 1
                 if clean is None:
                     clean = block != b"" and not needles.may_be_in(block)
-                if not clean or self._is_carried(now, output):
+                if not clean or (now in _CARRYING and self._is_carried(now, output)):
                     found.append(at)
         if kind is not None:
             self._note_end(given, len(outputs), found)
@@ -186,7 +186,7 @@ class Redactor:
             return output.arguments is not None
         if kind is ev.ToolEnd:
             return len(output.name) >= self._needles.shortest
-        return kind in _CARRIED
+        return True
 
     # --- deltas ---------------------------------------------------------------------------------------------------
 
@@ -262,21 +262,20 @@ class Redactor:
         return replace(verdict, **{name: self.value(value) for name, value in words.items()})
 
     def _raw(self, raw: Raw) -> Any:
-        """A JSON string that is still encoded, and stays so if it is clean."""
+        """A JSON value that is still encoded, and stays so if it is clean."""
         view = bytes(raw)
         if not self._needles.may_be_in(view):
             return raw
         try:
-            text = _STRING.decode(view)
+            value = decode(view)
         except DecodeError:  # a lone surrogate
-            text = json.loads(view)
-        masked = self.text(text)
-        return raw if masked == text else masked
+            value = json.loads(view)
+        masked = self.value(value)
+        return raw if masked is value else masked
 
 
-_STRING = Decoder(str)
 _ENDING = (ev.Message, ev.Discard, ev.TurnDone, ev.Usage, ev.Input)
-_CARRIED = frozenset({Verdict, ev.Diagnostic, ev.Error})
+_CARRYING = frozenset({Verdict, ev.Diagnostic, ev.Error, ev.ToolStart, ev.ToolEnd})
 """Kinds that can tell what stands in an earlier record."""
 
 

@@ -114,10 +114,7 @@ class Needles:
         """Whether two or more characters at the end of a text of which this is the tail may be such a beginning."""
         if len(tail) < 2:  # noqa: PLR2004 - what stands before it decides
             return not tail or tail in self.ends
-        for literal, length in self.pairs.get(tail[-2:], ()):
-            if literal.endswith(tail[-length:], 0, length):
-                return True
-        return False
+        return any(literal.endswith(tail[-length:], 0, length) for literal, length in self.pairs.get(tail[-2:], ()))
 
 
 def _beginnings(literals: list[str]) -> dict[str, list[tuple[str, int]]]:

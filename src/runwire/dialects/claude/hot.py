@@ -14,7 +14,7 @@ from typing import Any
 from msgspec import UNSET, Raw, Struct, UnsetType, defstruct
 from msgspec.json import Decoder
 
-from runwire.dialects.claude.records import Delta, Said, Step
+from runwire.dialects.claude.records import CodedMessage, Delta, Said, Step
 
 
 class TextDelta(Struct, tag="text_delta", tag_field="type", gc=False):
@@ -70,6 +70,12 @@ class Partial(Struct, tag="stream_event", tag_field="type", gc=False, kw_only=Tr
     abandoned_blocks: Raw | UnsetType = UNSET
 
 
+class _Whole(Said, gc=False):
+    """The line of a whole message."""
+
+    message: CodedMessage | str | None = None
+
+
 class _Other(Struct, gc=False):
     """A line that is read as plain JSON."""
 
@@ -77,7 +83,7 @@ class _Other(Struct, gc=False):
 HOT_LINES: Decoder[Any] = Decoder(
     reduce(
         or_,
-        [*(_tagged(Said, tag) for tag in ("assistant", "user")), *(_tagged(_Other, tag) for tag in _OTHERS)],
+        [*(_tagged(_Whole, tag) for tag in ("assistant", "user")), *(_tagged(_Other, tag) for tag in _OTHERS)],
         Partial,
     )
 )

@@ -12,7 +12,7 @@ from typing import Any
 from msgspec import UNSET, Raw, Struct, UnsetType
 from msgspec.json import Decoder
 
-from runwire.formats.claude_blocks import Block, Tokens
+from runwire.formats.claude_blocks import Block, Coded, Tokens
 
 
 class Delta(Struct, gc=False):
@@ -32,6 +32,12 @@ class Message(Struct, gc=False):
     model: str | None = None
     content: list[Block] | str | None = None
     usage: Tokens | None = None
+
+
+class CodedMessage(Message, gc=False):
+    """The same, as clean lines are read: its calls keep their arguments encoded."""
+
+    content: list[Coded] | str | None = None  # type: ignore[assignment] # nobody puts another block into it
 
 
 class Step(Struct, gc=False):
