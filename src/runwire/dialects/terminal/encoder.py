@@ -75,7 +75,10 @@ class TerminalEncoder:
             if type(event) is kind and event.message_id == message_id and event.parent is None:
                 deltas.append(event.delta)
             else:
-                self._take(event)
+                if isinstance(event, _SAID):
+                    self._stream(event)
+                else:
+                    self._take(event)
                 kind, message_id = self._kind, self._message_id
         if self._prose is not None and self._deltas:
             self._prose.feed(self._words())
@@ -91,9 +94,6 @@ class TerminalEncoder:
     # --- one event ------------------------------------------------------------------------------------------------
 
     def _take(self, event: AnyEvent) -> None:
-        if isinstance(event, _SAID):
-            self._stream(event)
-            return
         if isinstance(event, ev.ToolProgress):  # of these there are many, and all that they change is transient
             self._activity = ""
             self._calls.progress(event)

@@ -47,6 +47,7 @@ _TORN = (  # of two columns, too, and of a script without spaces
     "\u3001-\u3029\u3041-\u3096\u309b-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3\uff01-\uff60\uffe0-\uffe6"
 )
 _KNOWN = re.compile(f"[ -~{NARROW}{_DOUBLE}{_TORN}]*")
+_NARROWS = re.compile(f"[ -~{NARROW}]*")
 _DOUBLES = re.compile(f"[^ -~{NARROW}]")  # of a text that is known; told by what they are not, which is faster
 _TEARABLE = re.compile(f"[{_TORN}]")
 _ASCII_TOKENS = re.compile(r"\n|[ \t]+|[^ \t\n]+")
@@ -89,23 +90,27 @@ def cells(text: str) -> int:
     return len(text) if text.isascii() else _cells(text)
 
 
+def is_narrow(text: str) -> bool:
+    r"""Whether a line is harmless, and as many columns wide as it has characters.
+
+    >>> is_narrow("It works — ✓"), is_narrow("漢字"), is_narrow("a\tb")
+    (True, False, False)
+    """
+    return text.isprintable() if text.isascii() else _NARROWS.fullmatch(text) is not None
+
+
 def is_known(text: str) -> bool:
     r"""Whether a line is harmless, and `measured` knows the width of every part of it.
 
     >>> is_known("It works — 🚀 漢字"), is_known("e\u0301"), is_known("a\tb")
     (True, False, False)
     """
-    return (text.isascii() and text.isprintable()) or _KNOWN.fullmatch(text) is not None
+    return _KNOWN.fullmatch(text) is not None
 
 
 def measured(text: str) -> int:
     """How many columns a text takes that `is_known`."""
     return len(text) if text.isascii() else len(text) + len(_DOUBLES.findall(text))
-
-
-def has_doubles(text: str) -> bool:
-    """Whether a text that `is_known` takes more columns than it has characters."""
-    return not text.isascii() and _DOUBLES.search(text) is not None
 
 
 def has_torn(text: str) -> bool:

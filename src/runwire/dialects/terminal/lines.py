@@ -11,13 +11,11 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, NewType
 
-from runwire.dialects.terminal.ink import NARROW, has_doubles, has_torn, is_known, measured, tokens
+from runwire.dialects.terminal.ink import NARROW, has_torn, is_known, is_narrow, measured, tokens
 from runwire.dialects.terminal.look import RESET, sgr
 from runwire.dialects.terminal.markdown import FENCE, HEADING, ITEM, hanging
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from runwire.dialects.terminal.look import Look
 
 Laid = NewType("Laid", str)
@@ -61,26 +59,27 @@ class Setting:
         """Know the width, which may change while a run is shown, and with it the lines that stand as they are."""
         self._width = self._look.width
         self._room, self._most = self._width - self.indent, self._width // 3
-        special = [rf" {{{self._most + 1}}}"]  # so many blanks are cut
+        special = [" "]  # more blanks than are written
         letters = " -~"
         if self.markdown:
-            special.append(r" *(?:\||```|~~~)")
+            special.append(r"\||```|~~~")
             if self._look.color:
-                special.append(r" *(?:>|(?:[-*+]|\d{1,3}[.)]|#{1,6})[ \n])")
+                special.append(r">|(?:[-*+]|\d{1,3}[.)]|#{1,6})[ \n]")
                 letters = " -)+-_a-~"  # without the marks
         letters += NARROW if self._look.unicode else ""
-        self._standing = re.compile(rf"(?:(?!{'|'.join(special)})[{letters}]{{0,{self._room}}}\n)+").match
+        line = rf"(?=.{{0,{self._room}}}\n) {{0,{self._most}}}+(?!{'|'.join(special)})[{letters}]*+\n"
+        self._standing = re.compile(f"(?:{line})++").match
 
     def _broken(self, line: str) -> str | None:
         """A line as lines that fit, set in but for the first; None if it needs a closer look."""
         body = line.strip(" ")
         lead = len(line) - len(line.lstrip(" "))
-        if not body or lead > self._most or not is_known(body) or not (self._look.unicode or body.isascii()):
+        wide = not is_narrow(body)
+        if not body or lead > self._most or not (self._look.unicode or body.isascii()) or (wide and not is_known(body)):
             return None
         hang = self._hanging(lead, body) if self.markdown else 0
         if hang is None:
             return None
-        wide = has_doubles(body)
         if wide and self.style and self._look.color and has_torn(body):
             return None  # each of its characters has the style
         return _filled(line.rstrip(" "), self._room, hang, wide=wide)
@@ -111,9 +110,9 @@ def block(text: str) -> tuple[int, Laid, int]:
     text = text.replace(" \n", "\n")
     while " \n" in text:  # no line has more blanks than columns
         text = text.replace(" \n", "\n")
-    begun = text.lstrip("\n")
-    body = begun.rstrip("\n")
-    before, after = len(text) - len(begun), len(begun) - len(body)
+    body = text.strip("\n")
+    before = text.find(body[:1]) if body else len(text)
+    after = len(text) - before - len(body)
     return before, Laid(_GAP.sub("\n\n", body) if "\n\n\n" in body else body), after
 
 
@@ -135,9 +134,8 @@ def indented(text: str, indent: int) -> str:
 
 def _filled(body: str, room: int, hang: int, *, wide: bool) -> str | None:
     """A line in pieces that fit the room, all but the first one set in; None if a word is longer than that."""
-    size: Callable[[str], int] = measured if wide else len
     lines: list[str] = []
-    while size(body) > room:
+    while len(body) > room or (wide and measured(body) > room):
         at = _border(body, room) if wide else body.rfind(" ", 0, room + 1)
         part = body[: max(at, 0)].rstrip(" ")
         if len(part) <= (0 if lines else hang):

@@ -50,6 +50,7 @@ class Prose:
         self._begin = begin
         self._paper = paper
         self._setting = setting
+        self._indent = setting.indent
         self._style = setting.style
         self._inline = Inline() if setting.markdown else None
         self._rows: list[str] = []
@@ -61,17 +62,15 @@ class Prose:
         if text.endswith("\r"):  # half of a line end, perhaps
             text, self._return = text[:-1], True
         text, self._held = self._held + text, ""
-        if "\r" in text:
-            text = text.replace("\r\n", "\n")
+        text = self._paper.look.clean(text)
         at = 0
-        while (end := text.find("\n", at := self._plain(text, at))) >= 0:
-            self._line(text[at:end])
-            at = end + 1
+        while (end := text.find("\n", at)) >= 0:
+            if (at := self._plain(text, at)) <= end:
+                self._line(text[at:end])
+                at = end + 1
         if at == len(text):
             return
-        *lines, text = self._paper.look.clean(text[at:]).split("\n")
-        for line in lines:
-            self._line(line)
+        text = text[at:]
         found = tokens(self._flowing(text))
         self._held = found.pop() if found and found[-1][0] not in "\n \t" else ""
         for piece in found:
@@ -127,16 +126,15 @@ class Prose:
             self._breaks += before
             if body:
                 self._start()
-                self._paper.lay(body, self._setting.style, indent=self._setting.indent)
+                self._paper.lay(body, self._setting.style, indent=self._indent)
                 self._breaks = after
         return end
 
-    def _line(self, text: str) -> None:
-        """What is one line, unless it holds line ends of other kinds."""
-        for line in self._paper.look.clean(text).split("\n"):
-            for piece in tokens(self._flowing(line, whole=True)):
-                self._token(piece)
-            self._line_end()
+    def _line(self, line: str) -> None:
+        """Place the words of a line."""
+        for piece in tokens(self._flowing(line, whole=True)):
+            self._token(piece)
+        self._line_end()
 
     def _flowing(self, text: str, *, whole: bool = False) -> str:
         """Place the words of plain text within a line at once; give what is left for a closer look.
@@ -158,7 +156,7 @@ class Prose:
             or self._code
             or self._breaks
             or not self._begun
-            or paper.column <= self._setting.indent
+            or paper.column <= self._indent
             or "\t" in self._blanks
             or not self._is_plain(text)
         ):
@@ -263,10 +261,10 @@ class Prose:
 
         rows, self._rows = self._rows, []
         blanks, self._blanks = self._blanks, ""
-        lines = table(rows, self._paper.look, self._paper.look.width - self._setting.indent)
+        lines = table(rows, self._paper.look, self._paper.look.width - self._indent)
         for line in lines or ():
             self._start()
-            self._paper.put((" " * self._setting.indent, ""), *line)
+            self._paper.put((" " * self._indent, ""), *line)
             self._breaks = 1
         if lines is None:
             for row in rows:
@@ -283,7 +281,7 @@ class Prose:
 
     def _margin(self) -> int:
         """Where later lines of the same line of text begin."""
-        return self._setting.indent + min(self._hang, self._paper.look.width // 3)
+        return self._indent + min(self._hang, self._paper.look.width // 3)
 
     def _room(self) -> int:
         return self._paper.look.width - self._margin()
@@ -307,13 +305,13 @@ class Prose:
         """
         paper = self._paper
         self._start()
-        blanks, self._blanks = expanded(self._blanks, max(paper.column - self._setting.indent, 0)), ""
-        if not paper.open and self._setting.indent:
-            paper.add(" " * self._setting.indent)
+        blanks, self._blanks = expanded(self._blanks, max(paper.column - self._indent, 0)), ""
+        if not paper.open and self._indent:
+            paper.add(" " * self._indent)
         if self._code:
             word = blanks + word
         else:
-            if paper.column <= self._setting.indent:
+            if paper.column <= self._indent:
                 blanks = blanks[: paper.look.width // 3]
             elif paper.column + len(blanks) + cells(word) > paper.look.width and paper.column > self._margin():
                 blanks = self._break()
@@ -340,7 +338,7 @@ class Prose:
     def _break(self) -> str:
         """Go on in the next line, at its margin."""
         self._paper.end_line()
-        margin = self._setting.indent if self._code else self._margin()
+        margin = self._indent if self._code else self._margin()
         if margin:
             self._paper.add(" " * margin)
         return ""
