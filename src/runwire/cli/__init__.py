@@ -4,9 +4,15 @@ A hyphen of the command is an underscore of the module. Only the module of the c
 command pays for what it uses.
 """
 
+from __future__ import annotations
+
 import sys
 
 from runwire import __version__
+
+TYPE_CHECKING = False  # importing `typing` would double the start of a command
+if TYPE_CHECKING:
+    from typing import Any
 
 COMMANDS = {
     "run": "run an agent and stream its events",
@@ -86,9 +92,25 @@ def _command(args: list[str]) -> int:
         from runwire.errors import UnknownName
 
         raise UnknownName("command", args[0], COMMANDS)
+    return int(_loaded(module_of(args[0])).main(args[1:]))
+
+
+def _loaded(module: str) -> Any:
+    """The module of a command, and with it most of what it needs.
+
+    `msgspec` prefers `typing_extensions` to `typing` where it is installed. For every Python that we run on it gets the
+    same from both, and the detour, through `inspect`, costs a tenth of a start: so it is out of sight meanwhile.
+    """
     from importlib import import_module
 
-    return int(import_module(module_of(args[0])).main(args[1:]))
+    name = "typing_extensions"
+    if name in sys.modules:
+        return import_module(module)
+    sys.modules[name] = None  # type: ignore[assignment] # what an import takes for a module that is not there
+    try:
+        return import_module(module)
+    finally:
+        del sys.modules[name]
 
 
 def module_of(command: str) -> str:

@@ -11,6 +11,7 @@ kinds alone.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from operator import is_not
 from typing import Any, cast
 
@@ -28,8 +29,13 @@ from runwire.framing import Junk
 from runwire.seams import Context, Dialect, Options, Output
 
 CAP = 262_144
-_EVENTS: msgspec.json.Decoder[AnyEvent] = msgspec.json.Decoder(AnyEvent)
 _ENCODER = msgspec.json.Encoder()
+
+
+@cache
+def _events() -> msgspec.json.Decoder[AnyEvent]:
+    """The reader of every kind; whoever only writes does not pay the 4 ms to make it."""
+    return msgspec.json.Decoder(AnyEvent)
 
 
 class RunwireEncoder:
@@ -166,7 +172,7 @@ class RunwireDecoder:
 
     def feed(self, block: bytes, /) -> list[Output]:
         """Read a block of whole lines."""
-        found = typed(_EVENTS, block)
+        found = typed(_events(), block)
         if found is not None:
             return list(found)
         out: list[Output] = []
@@ -184,7 +190,7 @@ class RunwireDecoder:
 
 def _loose(value: Any) -> Output:
     """An event of a newer vocabulary: without the fields that we cannot read, else kept whole as a foreign record."""
-    event = retyped(_EVENTS, value)
+    event = retyped(_events(), value)
     if event is not None or not isinstance(value, dict):
         return native("runwire", value) if event is None else event
     name = value.get("kind")
@@ -192,11 +198,11 @@ def _loose(value: Any) -> Output:
         cls = cast("type[Struct]", ev.KINDS[name])
         optional = {field.encode_name for field in msgspec.structs.fields(cls) if not field.required}
         kept = {key: item for key, item in value.items() if key not in optional}
-        event = retyped(_EVENTS, kept)
+        event = retyped(_events(), kept)
         if event is not None:
             for key in sorted(optional & value.keys()):
                 more = kept | {key: value[key]}
-                if (found := retyped(_EVENTS, more)) is not None:
+                if (found := retyped(_events(), more)) is not None:
                     kept, event = more, found
             return event
     return _kept(value)
