@@ -90,6 +90,10 @@ EXPECTED = {
         ["Plan."], ["Done."], [("TodoWrite", "ok"), ("TodoWrite", "ok")], [1, 2, 3], kinds={"plan": 2}
     ),
     "claude-transcript/2.1.332/image": Expect(["See."], ["A dot."], [("Read", "ok")], [1, 2]),
+    "claude-transcript/2.1.332/interactive": Expect(
+        ["Make a file.", "And now?", "!echo hi"], ["I look.", "You said no.", "Fine."], [("Bash", "denied")],
+        kinds={"session_info": 1},
+    ),
     "claude-transcript/2.1.197/tools-resumed": TWO,
     "claude-transcript/2.1.197/subagent": DELEGATED,
     "claude-transcript/2.1.197/subagent.agent": LOOKED,
@@ -123,6 +127,9 @@ EXPECTED = {
     ),
     "codex-rollout/0.171.0/other-model": Expect(
         ["First?", "Second?"], ["One.", "Two."], [], [1, 2], kinds={"model_changed": 1}
+    ),
+    "codex-rollout/0.171.0/interactive": Expect(
+        ["And now?"], ["I look."], [("exec_command", "interrupted")], [1], "cancelled"
     ),
     "codex-rollout/0.80.0/tools-resumed": CODEX_TWO._replace(
         tools=[("exec_command", "error"), ("exec_command", "error"), ("apply_patch", "error")]
@@ -221,7 +228,8 @@ def test_the_usage_is_that_of_each_answer(name: str) -> None:
 def test_events_have_the_time_of_their_record(name: str) -> None:
     times = [json.loads(line)["ts"] for line in converted(name).splitlines()]
     assert times[0] == 0
-    assert all(1_796_000_000_000 < time < 1_797_000_000_000 for time in times[1:])
+    undated = 2 if told(name, "session_info") else 1  # a title has no time of its own
+    assert all(1_796_000_000_000 < time < 1_797_000_000_000 for time in times[undated:])
 
 
 @every_recording
@@ -391,6 +399,23 @@ def test_the_usage_of_a_message_counts_once() -> None:
     )
     assert [usage.input_tokens for usage in of(made, ev.Usage)] == [1, 1]
     assert [(turn.tool_calls, turn.stop_reason) for turn in of(made, ev.TurnDone)] == [(1, "tool_use"), (0, "end_turn")]
+
+
+@pytest.mark.parametrize(
+    ("fields", "status"),
+    [
+        ({}, "error"),
+        ({"toolUseResult": "User rejected tool use"}, "interrupted"),
+        ({"toolDenialKind": "user-rejected"}, "interrupted"),
+        ({"toolDenialKind": "user-rejected", "toolDenialBeforeRun": True}, "denied"),
+        ({"toolDenialKind": "user-rejected", "permissionDecision": {"decision": "reject"}}, "denied"),
+        ({"permissionDecision": {"decision": "accept"}}, "error"),
+    ],
+)
+def test_why_a_call_did_not_succeed(fields: dict[str, Any], status: str) -> None:
+    result = {"type": "tool_result", "tool_use_id": "t", "content": "no", "is_error": True}
+    (end,) = of(read(CLAUDE, said([result], **fields)), ev.ToolEnd)
+    assert end.status == status
 
 
 def test_a_sub_agent_in_the_same_file_speaks_under_its_call() -> None:

@@ -15,8 +15,8 @@ Facts (files that 2.1.332 and 2.1.197 wrote; where one is named, only its):
   command is his (`<command-name>`). What he said while the agent worked is an `attachment` of the type
   `queued_command`, `commandMode: prompt`.
 - `toolUseResult` is the tool's own result, a string for an error. A refused call has `permissionDecision.decision:
-  reject` (2.1.332); in 2.1.197 nothing tells it from one that failed. An interrupted call has `toolDenialKind:
-  user-rejected` and no decision (2.1.332), or the result `User rejected tool use`.
+  reject`, or `toolDenialBeforeRun` if a person said no (2.1.332); in 2.1.197 nothing tells it from one that failed. An
+  interrupted call has `toolDenialKind: user-rejected` and neither (2.1.332), or the result `User rejected tool use`.
 - Messages of the model `<synthetic>` are the program's own: an error of the API has `isApiErrorMessage` and `error`.
   Attempts that failed are `system/api_error` (2.1.332), the limit of turns is an `attachment`.
 - `cost-state` (2.1.332) has the totals of the session so far, with sub-agents, compactions and the cost; a session
@@ -24,8 +24,10 @@ Facts (files that 2.1.332 and 2.1.197 wrote; where one is named, only its):
 - A sub-agent's records have `isSidechain` and `agentId`, not the call that started it. The result of that call names
   the agent in `toolUseResult.agentId`, and its `input.prompt` is what the agent is asked first. So a transcript with
   those of its sub-agents behind it can be read as one; one of a sub-agent alone is a conversation of its own.
-- Not recorded, but named in the program 2.1.332: `ai-title`, `custom-title`, `summary`, kinds of `origin`, some types
-  of what is absorbed, `<bash-input>`. Neither recorded nor named: a sub-agent in the same file, without `agentId`.
+- A person at a terminal (2.1.332) has `origin.kind: human`; `!` commands are `<bash-input>`, and are answered; the
+  title (`ai-title`) comes first and is repeated.
+- Not recorded, but named in the program 2.1.332: `custom-title`, `summary`, other kinds of `origin`, some types of what
+  is absorbed. Neither recorded nor named: a sub-agent in the same file, without `agentId`.
 
 Structural, and absorbed: what the harness keeps for itself (`words.STRUCTURAL`), what it adds to the context
 (attachments `words.CONTEXT`), signatures and redacted thinking, the prompt of a sub-agent whose call is known.
@@ -37,15 +39,17 @@ limit or an interruption. What was said on a branch that the user left by going 
 from __future__ import annotations
 
 from runwire.dialects.claude_transcript.decoder import NAME, TranscriptDecoder
-from runwire.dialects.claude_transcript.words import STRUCTURAL
+from runwire.dialects.claude_transcript.words import STRUCTURAL, TITLES
 from runwire.formats.heads import heads
 from runwire.seams import Dialect
+
+_OWN = {*STRUCTURAL, *TITLES, "cost-state"}
 
 
 def sniff(head: bytes) -> int:
     """Rate the first bytes of a file."""
     for record in heads(head):
-        if "sessionId" in record and (record.get("type") in STRUCTURAL or "parentUuid" in record):
+        if "sessionId" in record and (record.get("type") in _OWN or "parentUuid" in record):
             return 97
         if record.get("type") == "summary" and "leafUuid" in record:
             return 97

@@ -49,6 +49,7 @@ class TranscriptDecoder:
         self._agents: dict[str, str] = {}
         self._chains: dict[str, str] = {}
         self._main = False
+        self._title = ""
         self._spent: ev.Tokens | None = None
         self._verdict: Verdict | None = None
         self._held: Verdict | None = None
@@ -112,10 +113,16 @@ class TranscriptDecoder:
             case "cost-state":
                 self._cost(value, out)
             case "summary" | "ai-title" | "custom-title":
-                out.append(ev.SessionInfo(title=string(value.get(words.TITLES[kind])) or None))
+                self._name(string(value.get(words.TITLES[kind])), out)
             case _:
                 return kind in words.STRUCTURAL
         return True
+
+    def _name(self, title: str, out: list[Output]) -> None:
+        """A title, which is repeated often."""
+        if title and title != self._title:
+            self._title = title
+            out.append(ev.SessionInfo(title=title))
 
     def _session(self, value: dict[str, Any], out: list[Output]) -> None:
         """What the record says of its session, if that is news."""
@@ -220,12 +227,7 @@ class TranscriptDecoder:
 
     def _user(self, value: dict[str, Any], message: dict[str, Any], parent: str | None, out: list[Output]) -> None:
         structured = value.get("toolUseResult", UNSET)
-        meta = {
-            "non_execution_kind": value.get("toolDenialKind"),
-            "permission_decision": value.get("permissionDecision"),
-        }
-        if structured == "User rejected tool use" and not meta["permission_decision"]:
-            meta["non_execution_kind"] = "user-rejected"
+        meta = words.refusal(value)
         said: list[str] = []
         for part in words.parts(message.get("content")):
             block = mapping(part)

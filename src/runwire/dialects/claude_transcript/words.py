@@ -58,6 +58,16 @@ def results(value: dict[str, Any]) -> bool:
     return any(mapping(part).get("type") == "tool_result" for part in parts)
 
 
+def refusal(value: dict[str, Any]) -> dict[str, Any]:
+    """Why a call was not run, or not to its end, as the stream's `tool_result_meta` has it."""
+    kind, decision = value.get("toolDenialKind"), value.get("permissionDecision")
+    if value.get("toolDenialBeforeRun") is True:
+        decision = {"decision": "reject"}
+    if value.get("toolUseResult") == "User rejected tool use" and not decision:
+        kind = "user-rejected"
+    return {"non_execution_kind": kind, "permission_decision": decision}
+
+
 def raw(value: Any) -> Raw:
     """A value, encoded."""
     return Raw(compact(value).encode())

@@ -17,14 +17,15 @@ Facts (files that 0.171.0 and 0.80.0 wrote; where one is named, only its):
   writes nothing of the kind, and nothing at all about an error.
 - Tools: `exec_command` tells its exit status in the first lines of its output; a command that goes on in the background
   ends later, in an `item_completed` of the same id. A call that was refused, or is of no tool, is told by its output
-  alone (recorded, or among the words in the program 0.171.0).
+  alone (recorded, or among the words in the program 0.171.0). A person who refuses a call interrupts the turn.
 - The answer that is the summary of a compaction has `compaction_output` in its `metadata`.
 - The file of a sub-agent begins with its own `session_meta`, then repeats the history of its parent (a `session_meta`
   too) up to `subagent_history_start_ordinal`. No call of the parent is named in it, so it is a conversation of its own.
 - Not recorded, but named in the program 0.171.0: `local_shell_call`, `exec_command_end` and its like.
 
-Structural, and absorbed: `world_state`, repeated texts, notices of settings, roles `developer` and `system`, encrypted
-reasoning, begins of tools, the inherited history of a sub-agent, `item_completed` of what a `response_item` has told.
+Structural, and absorbed: `world_state`, `additional_tools`, repeated texts, notices of settings, roles `developer` and
+`system`, encrypted reasoning, begins of tools, the inherited history of a sub-agent, `item_completed` of what a
+`response_item` has told.
 
 A file has no end: the verdict is that of its last prompt, if that was answered, failed or was interrupted.
 """

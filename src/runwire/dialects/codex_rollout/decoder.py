@@ -124,7 +124,7 @@ class RolloutDecoder:
         elif kind == "web_search_call":
             self._search(item, out)
         else:
-            return False
+            return kind == "additional_tools"
         return True
 
     def _said(self, text: str, out: list[Output], *, item: bool) -> None:
