@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from runwire.cli import COMMANDS
+from runwire.cli import COMMANDS, module_of
 from runwire.cli.completion import bash, fish, options, zsh
 from runwire.seams import names
 
@@ -46,7 +46,7 @@ def test_every_command_and_option_is_there(shell: str) -> None:
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_the_options_are_those_that_help_tells(command: str) -> None:
-    told = import_module(f"runwire.cli.{command.replace('-', '_')}").parser().format_help()
+    told = import_module(module_of(command)).parser().format_help()
     for option, _, choices in options(command):
         assert option in told
         assert all(isinstance(choice, str) for choice in choices)

@@ -15,9 +15,10 @@ from __future__ import annotations
 import os
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from functools import partial
 from io import BytesIO
 from pathlib import Path
-from typing import Any, BinaryIO, Literal, TypeAlias, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, BinaryIO, Literal, TypeAlias, TypedDict, Unpack
 from uuid import uuid4
 
 from runwire.conversion import Conversion
@@ -28,7 +29,11 @@ from runwire.process import environment
 from runwire.pump import Plan, Run
 from runwire.redact import secrets
 from runwire.seams import Job, Sink, SinkKind, find, harness
+from runwire.sessions import Request, Wish, choose, open_session, plan_of, stored
 from runwire.sinks.callable import CallableSink
+
+if TYPE_CHECKING:
+    from runwire.seams.storing import Store
 
 __all__ = ["Run", "convert", "prepare", "read", "run", "run_sync"]
 
@@ -63,6 +68,9 @@ class Options(TypedDict, total=False):
     raw: bool
     run_id: str | None
     session_id: str | None
+    store: Store | bool
+    session: str | None
+    fork: bool
 
 
 def run(  # noqa: PLR0913 - every parameter has a name, and a run has that many sides
@@ -90,6 +98,9 @@ def run(  # noqa: PLR0913 - every parameter has a name, and a run has that many 
     raw: bool = False,
     run_id: str | None = None,
     session_id: str | None = None,
+    store: Store | bool = False,
+    session: str | None = None,
+    fork: bool = False,
 ) -> Run:
     """Run an agent. Enter the returned run with `async with` and iterate over its events.
 
@@ -100,21 +111,56 @@ def run(  # noqa: PLR0913 - every parameter has a name, and a run has that many 
     Python functions that the native agent may call. `redact`: mask the values of secret variables, also what looks
     like a token (`shapes`), or nothing (`off`). `raw` adds each foreign record as a `native` event.
 
-    Raises UnknownName for a harness or sink that is not there, UsageError for a call that cannot be made.
+    `store` keeps the run: True for the store that the command line uses, or one of your own. `session` goes on with a
+    session of that store (its id, or the beginning of it), with `fork` in a copy of it, by the harness that is given.
+
+    Raises UnknownName for a harness or sink that is not there, UsageError for a call that cannot be made. Entering a
+    run raises NotFound for a session that is not there, Busy for one that somebody else writes to.
     """
     job = prepare_job(
         prompt, cwd=cwd, command=command, model=model, approve=approve, max_turns=max_turns, max_cost=max_cost, env=env,
         resume=resume, effort=effort, output_schema=None if output_schema is None else os.fspath(output_schema),
         attended=attended, options=dict(options or {}),
     )  # fmt: skip
-    plan = prepare(job, harness)
+    plan = prepare(job, harness, session_id)
+    if store:
+        wish = Wish(resume=session, fork=fork, moves=True, force=True, session_id=session_id, native=resume)
+        plan.prepare = partial(_keep, None if store is True else store, wish)
+    elif session is not None or fork:
+        raise UsageError("a session can only be gone on with where runs are kept: run(..., store=True)")
     plan.timeout, plan.idle_timeout, plan.settle = timeout, idle_timeout, settle
     plan.secrets = [] if redact == "off" else secrets(job.env)
     plan.shapes, plan.copies = redact == "shapes", raw
     plan.sinks = [_sink(sink) for sink in sinks]
     plan.tools = _tools(tools)
-    plan.run_id, plan.session_id = run_id or plan.run_id, session_id or plan.session_id
+    plan.run_id = run_id or plan.run_id
     return Run(plan)
+
+
+def _keep(store: Store | None, wish: Wish, plan: Plan) -> None:
+    """Find and claim the session of a run that is kept, and let the plan go on with it. The run does this first."""
+    from runwire.store import open_store
+
+    job, ours = plan.job, open_store() if store is None else store
+    request = Request(
+        harness=plan.harness.name, command=list(job.command), model=job.model, approve=job.approve,
+        max_turns=job.max_turns, max_cost=job.max_cost, effort=job.effort, output_schema=job.output_schema,
+        attended=job.attended, options=job.options,
+    )  # fmt: skip
+    opened = open_session(ours, choose(ours, wish, request, job.cwd, job.prompt), wish.native)
+    told = plan_of(opened, job.prompt, job.env, plan.run_id)
+    plan.job, plan.origin, plan.session_id = told.job, told.origin, told.session_id
+    stored(opened, plan, job.prompt)
+
+    def close() -> None:
+        if opened.claim is not None:
+            opened.claim.release()
+        if store is None:
+            ours.close()
+
+    plan.close = close
+    if not isinstance(plan.child, NotReady) and plan.harness.launch is not None:
+        plan.launch = plan.harness.launch(plan.job)
 
 
 def run_sync(
@@ -215,12 +261,12 @@ def prepare_job(
     )
 
 
-def prepare(job: Job, name: str) -> Plan:
+def prepare(job: Job, name: str, session_id: str | None = None) -> Plan:
     """The plan of a run: the harness, its launch, fresh ids. Nothing is started."""
     found = harness(name)
     if job.command and found.launch is None:
         raise UsageError(f"the harness {name!r} runs no program, so no command can take its place")
-    plan = Plan(job=job, harness=found, run_id=f"run_{uuid4().hex[:24]}", session_id=str(uuid4()))
+    plan = Plan(job=job, harness=found, run_id=f"run_{uuid4().hex[:24]}", session_id=session_id or str(uuid4()))
     try:
         found.examine(job)
         plan.launch = None if found.launch is None else found.launch(job)

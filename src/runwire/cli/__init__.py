@@ -28,7 +28,7 @@ COMMANDS = {
     "search": "find what was said",
     "cost": "what was spent, by agent, model, day or session",
     "export": "a stored run in any wire",
-    "import": "take a recording or an agent's own transcripts into the store",
+    "import": "take recordings, or what an agent has kept itself, into the store",
     "convert": "translate a recording from one wire into another",
     "harnesses": "what is installed, which version, what it can do",
     "wires": "the wires that can be read and written",

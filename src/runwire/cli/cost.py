@@ -24,7 +24,8 @@ def main(argv: list[str]) -> int:
     rows = [
         (
             one.key, str(one.runs), str(one.input_tokens), str(one.cache_read_tokens), str(one.cache_write_tokens),
-            str(one.output_tokens), money(one.reported_usd or None), money(one.estimated_usd or None), str(one.unknown or ""),
+            str(one.output_tokens), money(one.reported_usd or None), money(one.estimated_usd or None),
+            str(one.unknown or ""),
         )
         for one in found
     ]  # fmt: skip

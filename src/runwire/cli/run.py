@@ -94,8 +94,8 @@ def _begun(asked: Asked, chosen: Chosen, signals: Signals, stack: ExitStack) -> 
     """The plan, its program started, its journal still to be opened; or one that tells why it cannot begin."""
     from runwire.sessions import launched, new_run_id, open_session, plan_of, stored
 
-    args, prompt = asked.args, asked.prompt
-    run_id = args.run_id or new_run_id()
+    prompt = asked.prompt
+    run_id = asked.wish.run_id or new_run_id()
     try:
         opened = _claimed(asked, chosen, signals)
     except NotReady as error:
@@ -108,7 +108,9 @@ def _begun(asked: Asked, chosen: Chosen, signals: Signals, stack: ExitStack) -> 
         stored(opened, plan, prompt)
         if opened.claim is not None:
             plan.close = opened.claim.release
-            if args.run_id is not None or opened.session.worktree_path is not None:  # written down before it is made
+            if (
+                asked.wish.run_id is not None or opened.session.worktree_path is not None
+            ):  # written down before it is made
                 plan.journal, plan.open = None if plan.open is None else plan.open(), None
         return launched(plan, opened.session)
     except BaseException:

@@ -172,8 +172,14 @@ def wish_of(args: argparse.Namespace) -> Wish:
         raise UsageError("--resume-native is for a session of the agent that is not in the store; use --resume alone")
     return Wish(
         resume=args.resume, latest=args.latest, fork=args.fork, moves=args.harness is not None, force=args.force,
-        run_id=args.run_id, session_id=args.session_id, native=args.resume_native, worktree=args.worktree,
+        run_id=_text(args.run_id), session_id=_text(args.session_id), native=args.resume_native,
+        worktree=args.worktree, place=_absolute(args.cwd),
     )  # fmt: skip
+
+
+def _text(argument: str | None) -> str | None:
+    """An argument may hold any bytes, an id is text."""
+    return None if argument is None else os.fsencode(argument).decode("utf-8", "replace")
 
 
 def _absolute(path: str | None) -> str | None:

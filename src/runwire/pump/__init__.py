@@ -93,6 +93,9 @@ class Run:
             raise UsageError("a run is entered once; make another with the same call")
         self._loop = asyncio.get_running_loop()
         plan = self.plan
+        if plan.prepare is not None:
+            plan.prepare(plan)
+            self.session_id = plan.session_id
         self._clock = Clock(self._loop.time(), timeout=plan.timeout, idle_timeout=plan.idle_timeout, settle=plan.settle)
         self._task = asyncio.create_task(self._pump())
         self._task.add_done_callback(self._done)

@@ -35,7 +35,8 @@ class Origin:
 class Plan:
     """What to run and how. Times are seconds; `None` = no limit. `child` is a program that was started already.
 
-    `journal` takes every event before anybody sees it; `open` makes it once the program has been started, `close` lets
+    `prepare` is called when the run is entered, and may raise: nothing has been started then. `journal` takes every
+    event before anybody sees it; `open` makes it once the program has been started, `close` lets
     go of the session after all. `beside` goes on beside the run, until its result.
     """
 
@@ -56,6 +57,7 @@ class Plan:
     tools: Sequence[Any] = ()
     origin: Origin = field(default_factory=Origin)
     journal: Journal | None = None
+    prepare: Callable[[Plan], None] | None = None
     open: Callable[[], Journal] | None = None
     close: Callable[[], None] | None = None
     beside: Callable[[Run], Awaitable[None]] | None = None

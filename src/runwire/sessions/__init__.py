@@ -16,6 +16,7 @@ from msgspec.structs import replace
 
 from runwire.errors import NotReady, UsageError
 from runwire.events import Tokens
+from runwire.framing import clean
 from runwire.seams import harness as find_harness
 from runwire.seams.storing import RunRecord, SessionRecord
 from runwire.sessions import worktree
@@ -36,6 +37,7 @@ __all__ = [
 ]  # fmt: skip
 
 _TITLE = 60
+_PLAIN = (str, int, float, bool)
 
 
 class Wish(NamedTuple):
@@ -43,7 +45,7 @@ class Wish(NamedTuple):
 
     `fork`: go on in a copy. `moves`: the harness was asked for by name, so it may be another than before. `force`: the
     model that is asked for wins over that of the session. Ids are made where none are given. `native`: a session of the
-    agent itself. `worktree`: the session works in a worktree of its own.
+    agent itself. `worktree`: the session works in a worktree of its own. `place`: not in the directory of the session.
     """
 
     resume: str | None = None
@@ -55,6 +57,7 @@ class Wish(NamedTuple):
     session_id: str | None = None
     native: str | None = None
     worktree: bool = False
+    place: str | None = None
 
 
 class Before(NamedTuple):
@@ -88,7 +91,8 @@ class Opened(NamedTuple):
 
     def record(self, prompt: str, run_id: str, *, background: bool = False) -> RunRecord:
         """The run as the list will show it."""
-        settings = to_builtins(self.request, enc_hook=str)
+        plain = {name: value for name, value in self.request.options.items() if isinstance(value, _PLAIN)}
+        settings = to_builtins(replace(self.request, options=plain))
         return RunRecord(
             run_id=run_id, session_id=self.session.session_id, harness=self.request.harness, cwd=self.cwd,
             model=self.request.model, prompt=prompt, background=background, settings=settings,
@@ -126,6 +130,8 @@ def choose(store: Store | None, wish: Wish, request: Request, cwd: str, prompt: 
     if wish.worktree:
         raise UsageError("--worktree is for a new session; one that is gone on with keeps its place")
     found = store.session(wish.resume) if wish.resume is not None else _latest(store, cwd)
+    if wish.place is not None or found.cwd == clean(cwd):
+        found = replace(found, cwd=wish.place or cwd)  # a path may hold bytes that are no text: the store has none
     request, remarks = _settled(request, found, wish, store)
     if not wish.fork:
         return Chosen(found, request, new=False, remarks=remarks)
@@ -142,10 +148,11 @@ def open_session(store: Store | None, chosen: Chosen, native: str | None = None)
     if store is None:
         return Opened(None, None, session, request, Before(resume=native, remarks=remarks))
     claim = store.create(session) if new else store.claim(session.session_id)
+    now = replace(claim.session, cwd=session.cwd)
     before = Before(resume=native, remarks=remarks)
     if not new or session.parent_session_id is not None:
-        before = before_of(store, claim.session, request, remarks)
-    return Opened(store, claim, claim.session, request, before)
+        before = before_of(store, now, request, remarks)
+    return Opened(store, claim, now, request, before)
 
 
 def before_of(store: Store, session: SessionRecord, request: Request, remarks: tuple[str, ...] = ()) -> Before:
@@ -275,7 +282,7 @@ def _apart(store: Store | None, session: SessionRecord) -> SessionRecord:
 
 
 def _latest(store: Store, cwd: str) -> SessionRecord:
-    found = store.sessions(cwd=cwd, limit=1)
+    found = store.sessions(cwd=clean(cwd), limit=1)
     if not found:
         raise UsageError(f"no session has been held in {cwd}; runwire sessions lists all")
     return found[0]

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from runwire.errors import UsageError
+from runwire.events.values import clean
 from runwire.seams.storing import Busy, Order, Recovery, RunRecord, SessionRecord
 from runwire.store.sqlite.locks import Lock, begun
 from runwire.store.sqlite.place import now
@@ -130,8 +131,8 @@ class SqliteClaim:
                 " CASE WHEN status = 'queued' THEN created ELSE ? END, updated = ?, harness = ?, cwd = ?, model = ?"
                 " WHERE run_id = ?",
                 (
-                    pid, begun(pid), platform.node(), max(self._generation, 1), at, at, run.harness, run.cwd, run.model,
-                    run.run_id,
+                    pid, begun(pid), platform.node(), max(self._generation, 1), at, at, run.harness, clean(run.cwd),
+                    run.model, run.run_id,
                 ),
             )  # fmt: skip
             database.execute("UPDATE sessions SET updated = ? WHERE session_id = ?", (at, self.session.session_id))
@@ -149,9 +150,11 @@ def insert_session(database: sqlite3.Connection, session: SessionRecord, generat
             "INSERT INTO sessions (session_id, cwd, harness, model, title, parent_session_id, native_session_id,"
             " worktree_path, worktree_branch, created, updated, generation) VALUES (?,?,?,?,?,?,?,?,?,?,?,?)",
             (
-                session.session_id, session.cwd, session.harness, session.model, session.title,
-                session.parent_session_id, session.native_session_id, session.worktree_path, session.worktree_branch,
-                at, session.updated or at, generation,
+                *clean([
+                    session.session_id, session.cwd, session.harness, session.model, session.title,
+                    session.parent_session_id, session.native_session_id, session.worktree_path,
+                    session.worktree_branch,
+                ]), at, session.updated or at, generation,
             ),
         )  # fmt: skip
     except IntegrityError:
@@ -167,7 +170,7 @@ def insert_run(database: sqlite3.Connection, run: RunRecord, status: str) -> Non
         "INSERT INTO runs (run_id, session_id, harness, cwd, model, prompt, status, background, created, updated, host,"
         " settings) VALUES (?,?,?,?,?,?,?,?,?,?,?,?) ON CONFLICT (run_id) DO NOTHING",
         (
-            run.run_id, run.session_id, run.harness, run.cwd, run.model, run.prompt[:_PROMPT], status, run.background,
-            at, at, platform.node(), msgspec.json.encode(run.settings).decode(),
+            *clean([run.run_id, run.session_id, run.harness, run.cwd, run.model, run.prompt[:_PROMPT]]), status,
+            run.background, at, at, platform.node(), msgspec.json.encode(clean(run.settings)).decode(),
         ),
     )  # fmt: skip
