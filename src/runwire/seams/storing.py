@@ -216,14 +216,17 @@ class Store(Protocol):
     def session(self, prefix: str, /) -> SessionRecord:
         """The session whose id, or one of whose runs' ids, begins so. Raises NotFound."""
 
-    def runs(self, *, session_id: str | None = None, limit: int | None = None) -> list[RunRecord]:
-        """The runs, newest first."""
+    def runs(self, *, session_id: str | None = None, live: bool = False, limit: int | None = None) -> list[RunRecord]:
+        """The runs, newest first. `live`: only those that have not ended."""
 
     def sessions(self, *, cwd: str | None = None, limit: int | None = None) -> list[SessionRecord]:
         """The sessions, the one used last first."""
 
     def reader(self, run_id: str, after: int = 0, /) -> Reader:
         """The stored events of a run with a `seq` above `after`. There may be none yet."""
+
+    def tail(self, run_id: str, size: int, /) -> bytes:
+        """The last whole lines of a run, not much more than `size` bytes; one at least, if there is any."""
 
     def post(self, order: Order, /) -> bool:
         """Put an order into the inbox; an `input_id` that is there already changes nothing.

@@ -26,7 +26,7 @@ from runwire.store.sqlite import rows
 from runwire.store.sqlite.claims import SqliteClaim, insert_run, insert_session, take
 from runwire.store.sqlite.locks import Lock, begun
 from runwire.store.sqlite.place import Place, now
-from runwire.store.sqlite.segment import Tail, index_of
+from runwire.store.sqlite.segment import Tail, index_of, last_lines
 
 if TYPE_CHECKING:
     import sqlite3
@@ -80,10 +80,12 @@ class SqliteStore:
         """The session whose id, or one of whose runs' ids, begins so."""
         return rows.one_session(self._database, prefix)
 
-    def runs(self, *, session_id: str | None = None, limit: int | None = None) -> list[RunRecord]:
+    def runs(self, *, session_id: str | None = None, live: bool = False, limit: int | None = None) -> list[RunRecord]:
         """The runs, newest first."""
-        where, key = ("WHERE session_id = ?", (session_id,)) if session_id is not None else ("", ())
-        return [self._fresh(run) for run in rows.runs(self._database, where, key, limit)]
+        wanted = {"session_id = ?": session_id is not None, "status IN ('queued', 'running')": live}
+        where = " AND ".join(clause for clause, asked in wanted.items() if asked)
+        key = () if session_id is None else (session_id,)
+        return [self._fresh(run) for run in rows.runs(self._database, where and f"WHERE {where}", key, limit)]
 
     def sessions(self, *, cwd: str | None = None, limit: int | None = None) -> list[SessionRecord]:
         """The sessions, the one used last first."""
@@ -93,6 +95,10 @@ class SqliteStore:
     def reader(self, run_id: str, after: int = 0, /) -> Reader:
         """The stored events of a run behind `after`."""
         return Tail(self._place.segment(run_id), after)
+
+    def tail(self, run_id: str, size: int, /) -> bytes:
+        """The last whole lines of a run."""
+        return last_lines(self._place.segment(run_id), size)
 
     def log(self, run_id: str) -> str:
         """The file that a background run writes what it would have printed to."""

@@ -128,6 +128,25 @@ class Tail:
             return
 
 
+def last_lines(path: str, size: int) -> bytes:
+    """The whole lines among the last `size` bytes; if there is none, the last one however long it is."""
+    try:
+        file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return b""
+    try:
+        total = os.fstat(file).st_size
+        while True:
+            begin = max(0, total - size - 1)  # a line that begins just there is seen to be whole
+            data = os.pread(file, total - begin, begin)
+            first, end = data.find(b"\n") + 1 if begin else 0, data.rfind(b"\n") + 1
+            if not begin or 0 < first < end:
+                return data[first:end]
+            size *= 4
+    finally:
+        os.close(file)
+
+
 def nearest(path: str, file: int, seq: int) -> tuple[int, int]:
     """The last place of the index that is not behind `seq`: the `seq` of a line and its offset."""
     try:
