@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
+import time
 
 import pytest
-from live.stage import CLAUDE, CODEX, PROMPT, completed, failed, figures, lawful, tokens, told
+from live.stage import CLAUDE, CODEX, PATIENCE, PROMPT, completed, failed, figures, lawful, tokens, told
 
 from runwire.testing.law import wire_breaches
 from runwire.testing.model_server import Call, Http, Turn
@@ -20,6 +21,15 @@ FILES = {"claude": (".claude/projects", "*/{}.jsonl"), "codex": (".codex/session
 @pytest.fixture(params=[CLAUDE, CODEX], ids=["claude", "codex"])
 def agent(request):
     return request.param
+
+
+def until_written(here, session, word):
+    """Wait until the agent has put that word into its file: it collects what it writes."""
+    folder, pattern = FILES[here.agent.name]
+    end = time.monotonic() + PATIENCE
+    while not any(word in path.read_text() for path in (here.home / folder).glob(pattern.format(session))):
+        assert time.monotonic() < end, f"{word} is not in the file"
+        time.sleep(0.02)
 
 
 def kept(here, run, runwire_bin):
@@ -119,7 +129,9 @@ def test_a_run_that_was_killed_has_no_end(stage, agent, runwire_bin):
     up = here.fifo("up")
     with here.start() as running:
         pid = running.until("started")["pid"]
+        session = running.until("session")["native_session_id"]
         running.until("tool_start")
+        until_written(here, session, "sleep 300")
         assert up.read_text(encoding="utf-8") == "up\n"
         os.killpg(pid, signal.SIGKILL)
         run = running.finish()

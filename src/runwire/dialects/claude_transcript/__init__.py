@@ -20,7 +20,7 @@ Facts (files that 2.1.332 and 2.1.197 wrote; where one is named, only its):
 - Messages of the model `<synthetic>` are the program's own: an error of the API has `isApiErrorMessage` and `error`.
   Attempts that failed are `system/api_error` (2.1.332), the limit of turns is an `attachment`.
 - `cost-state` (2.1.332) has the totals of the session so far, with sub-agents, compactions and the cost; a session
-  that was killed has none.
+  that was killed has none. Records are collected before they are written, so it may lack its last ones too.
 - A sub-agent's records have `isSidechain` and `agentId`, not the call that started it. The result of that call names
   the agent in `toolUseResult.agentId`, and its `input.prompt` is what the agent is asked first. So a transcript with
   those of its sub-agents behind it can be read as one; one of a sub-agent alone is a conversation of its own.
