@@ -195,11 +195,13 @@ class Unfinished:
         self._contract = Contract(start)
         self._stored = self._given = 0
         self._first = -1
+        self._last = 0  # the time of what is stored: the contract does not know that of what it holds back
         self._fatal: ev.Error | None = None
 
     def feed(self, events: Sequence[Event]) -> None:
         """Take note of what is stored."""
         for event in events:
+            self._last = max(self._last, event.ts)
             if isinstance(event, ev.Started):
                 self._contract = Contract(event)
                 self._given += len(self._contract.open(0))
@@ -216,7 +218,7 @@ class Unfinished:
         """What is missing: the closing events, the remark, the result. Nothing for a run that has its result."""
         if self.result is not None:
             return []
-        contract, last = self._contract, self._contract.ts
+        contract, now = self._contract, max(now, self._last)
         if self._fatal is not None:  # all had been said but the result
             said = contract.close(end, now)[-1]
             return [_changed(said, seq=self._stored + 1, code=self._fatal.code, message=self._fatal.message)]
@@ -225,7 +227,7 @@ class Unfinished:
         self.tools = sum(isinstance(event, ev.ToolEnd) for event in out)
         out += contract.push([ev.Diagnostic(source="runwire", message=remark)], now)
         out += contract.close(end, now)
-        out[-1] = _changed(out[-1], duration_ms=last - self._first if self._first >= 0 else None)
+        out[-1] = _changed(out[-1], duration_ms=self._last - self._first if self._first >= 0 else None)
         return out
 
 

@@ -113,6 +113,7 @@ class Contract:
         """Close every message, round trip, call and request that is open; not yet stamped."""
         out: list[Event] = []
         self._written.clear()
+        self._turns.settle(out)
         self._texts.finish_all(out)
         self._turns.close(out)
         self._tools.close(out)

@@ -87,6 +87,12 @@ class Turns:
         """The wire says that a round trip is over."""
         self._end(event.parent, self._trip(event.parent), out, event)
 
+    def settle(self, out: list[Event]) -> None:
+        """End the round trips whose usage is held back: they wait for nothing but their end."""
+        for parent, trip in self._trips.items():
+            if trip.usage is not None:
+                self._end(parent, trip, out)
+
     def close(self, out: list[Event]) -> None:
         """The run is over, and with it every round trip."""
         for parent, trip in self._trips.items():
