@@ -18,7 +18,7 @@ from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, Literal, TypeAlias, TypedDict, Unpack
+from typing import Any, BinaryIO, Literal, TypeAlias, TypedDict, Unpack
 from uuid import uuid4
 
 from runwire.conversion import Conversion
@@ -29,11 +29,9 @@ from runwire.process import environment
 from runwire.pump import Plan, Run
 from runwire.redact import secrets
 from runwire.seams import Job, Sink, SinkKind, find, harness
+from runwire.seams.storing import Store  # noqa: TC001 - read with the type hints of `Options`
 from runwire.sessions import Request, Wish, choose, open_session, plan_of, stored
 from runwire.sinks.callable import CallableSink
-
-if TYPE_CHECKING:
-    from runwire.seams.storing import Store
 
 __all__ = ["Run", "convert", "prepare", "read", "run", "run_sync"]
 
@@ -44,7 +42,18 @@ Redact = Literal["values", "shapes", "off"]
 
 
 class Options(TypedDict, total=False):
-    """The options of a run. `run` says what they mean."""
+    """The options of a run.
+
+    `timeout`, `idle_timeout` and `settle` are seconds, `max_cost` US dollars. `command` stands in the place of the
+    harness's program; the harness's arguments follow. `model` and `effort` are in the agent's own words.
+    `output_schema` is a file with a JSON schema. `env` is added to this process's environment. `resume` is the agent's
+    own session id. `attended`: somebody answers questions and permissions. `options` are a harness's own, `tools` are
+    Python functions that the native agent may call. `redact`: mask the values of secret variables, also what looks
+    like a token (`shapes`), or nothing (`off`). `raw` adds each foreign record as a `native` event.
+
+    `store` keeps the run: True for the store that the command line uses, or one of your own. `session` goes on with a
+    session of that store (its id, or the beginning of it), with `fork` in a copy of it, by the harness that is given.
+    """
 
     harness: str
     cwd: str | os.PathLike[str]
@@ -102,17 +111,7 @@ def run(  # noqa: PLR0913 - every parameter has a name, and a run has that many 
     session: str | None = None,
     fork: bool = False,
 ) -> Run:
-    """Run an agent. Enter the returned run with `async with` and iterate over its events.
-
-    `timeout`, `idle_timeout` and `settle` are seconds, `max_cost` US dollars. `command` stands in the place of the
-    harness's program; the harness's arguments follow. `model` and `effort` are in the agent's own words.
-    `output_schema` is a file with a JSON schema. `env` is added to this process's environment. `resume` is the agent's
-    own session id. `attended`: somebody answers questions and permissions. `options` are a harness's own, `tools` are
-    Python functions that the native agent may call. `redact`: mask the values of secret variables, also what looks
-    like a token (`shapes`), or nothing (`off`). `raw` adds each foreign record as a `native` event.
-
-    `store` keeps the run: True for the store that the command line uses, or one of your own. `session` goes on with a
-    session of that store (its id, or the beginning of it), with `fork` in a copy of it, by the harness that is given.
+    """Run an agent. Enter the returned run with `async with` and iterate over its events. `Options` says what is what.
 
     Raises UnknownName for a harness or sink that is not there, UsageError for a call that cannot be made. Entering a
     run raises NotFound for a session that is not there, Busy for one that somebody else writes to.
@@ -123,11 +122,7 @@ def run(  # noqa: PLR0913 - every parameter has a name, and a run has that many 
         attended=attended, options=dict(options or {}),
     )  # fmt: skip
     plan = prepare(job, harness, session_id)
-    if store:
-        wish = Wish(resume=session, fork=fork, moves=True, force=True, session_id=session_id, native=resume)
-        plan.prepare = partial(_keep, None if store is True else store, wish)
-    elif session is not None or fork:
-        raise UsageError("a session can only be gone on with where runs are kept: run(..., store=True)")
+    _remember(plan, store, Wish(resume=session, fork=fork, session_id=session_id, native=resume))
     plan.timeout, plan.idle_timeout, plan.settle = timeout, idle_timeout, settle
     plan.secrets = [] if redact == "off" else secrets(job.env)
     plan.shapes, plan.copies = redact == "shapes", raw
@@ -135,6 +130,15 @@ def run(  # noqa: PLR0913 - every parameter has a name, and a run has that many 
     plan.tools = _tools(tools)
     plan.run_id = run_id or plan.run_id
     return Run(plan)
+
+
+def _remember(plan: Plan, store: Store | bool, wish: Wish) -> None:  # noqa: FBT001 - True stands for a store
+    """Have the run kept, if it is wanted."""
+    if store:
+        wish = wish._replace(moves=True, force=True)
+        plan.prepare = partial(_keep, None if store is True else store, wish)
+    elif wish.resume is not None or wish.fork:
+        raise UsageError("a session can only be gone on with where runs are kept: run(..., store=True)")
 
 
 def _keep(store: Store | None, wish: Wish, plan: Plan) -> None:

@@ -43,6 +43,7 @@ def dispatch(store: Store, wish: Wish, request: Request, cwd: str, prompt: str, 
     """Begin a run in the background. With `queue` it waits for a session that is busy, else that raises Busy."""
     chosen = choose(store, wish, request, cwd, prompt)
     session = chosen.session
+    chosen.request.check()
     if chosen.new:
         store.enter(session)
     elif not queue:

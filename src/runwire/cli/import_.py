@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+from io import BytesIO
 from typing import TYPE_CHECKING
 
 from runwire.cli.options import Parser, open_file
@@ -67,10 +68,9 @@ def _take(store: Store, known: Known, *, strict: bool) -> int:
     from runwire.sessions.importing import place_of, take_in
 
     try:
-        with open(known.path, "rb") as file:
-            source, cwd = harness(known.harness).transcript, place_of(known.path)
-            for taken in asyncio.run(take_in(store, file, source, agent=known.harness, cwd=cwd)):
-                print(f"imported {taken.run_id} in session {taken.session_id}: {taken.events} events")
+        source, cwd = harness(known.harness).transcript, place_of(known.path)
+        for taken in asyncio.run(take_in(store, BytesIO(known.read()), source, agent=known.harness, cwd=cwd)):
+            print(f"imported {taken.run_id} in session {taken.session_id}: {taken.events} events")
     except UsageError as error:
         if strict:
             raise

@@ -78,6 +78,7 @@ def _run(asked: Asked, sinks: list[Any], stack: ExitStack) -> int:
     args, store = asked.args, asked.store
     signals = Signals()
     chosen = choose(store, asked.wish, asked.request, asked.cwd, asked.prompt)
+    chosen.request.check()
     plan = _begun(asked, chosen, signals, stack)
     plan.sinks = sinks
     go_on = args.on_close == "continue"

@@ -145,7 +145,7 @@ def request_of(args: argparse.Namespace) -> Request:
         raise UsageError(f"cannot read {schema}: no such file")
     if args.attended and args.unattended:
         raise UsageError("--attended and --unattended contradict each other")
-    request = Request(
+    return Request(
         harness=args.harness or "native", command=command, model=args.model, approve=args.approve, allow=args.allow,
         deny=args.deny, mcp=_absolute(args.mcp), sandbox=args.sandbox, fallback_model=args.fallback_model,
         max_tokens=args.max_tokens, max_turns=args.max_turns, max_cost=args.max_cost, effort=args.effort,
@@ -153,8 +153,6 @@ def request_of(args: argparse.Namespace) -> Request:
         timeout=args.timeout, idle_timeout=args.idle_timeout, settle=args.settle / 1000,
         redact="off" if args.no_redact else args.redact, raw=args.raw,
     )  # fmt: skip
-    request.check()
-    return request
 
 
 def wish_of(args: argparse.Namespace) -> Wish:

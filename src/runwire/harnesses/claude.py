@@ -83,12 +83,14 @@ def probe(env: dict[str, str]) -> Readiness:
     )  # fmt: skip
 
 
-def transcripts(env: dict[str, str]) -> list[str]:
-    """Its own files, one a session; those of sub-agents are in folders below."""
+def transcripts(env: dict[str, str]) -> list[list[str]]:
+    """Its own files: one for each session, and in a folder of the same name those of the sub-agents."""
     from glob import escape, glob
 
     home = env.get("CLAUDE_CONFIG_DIR") or os.path.join(env.get("HOME", ""), ".claude")
-    return glob(os.path.join(escape(home), "projects", "*", "*.jsonl"))
+    found = glob(os.path.join(escape(home), "projects", "*", "*.jsonl"))
+    below = os.path.join("subagents", "*.jsonl")
+    return [[path, *sorted(glob(os.path.join(escape(path.removesuffix(".jsonl")), below)))] for path in found]
 
 
 HARNESS = Harness(

@@ -56,12 +56,12 @@ def probe(env: dict[str, str]) -> Readiness:
     )  # fmt: skip
 
 
-def transcripts(env: dict[str, str]) -> list[str]:
+def transcripts(env: dict[str, str]) -> list[list[str]]:
     """Its own files, one a session or a sub-agent."""
     from glob import escape, glob
 
     home = env.get("CODEX_HOME") or os.path.join(env.get("HOME", ""), ".codex")
-    return glob(os.path.join(escape(home), "sessions", "*", "*", "*", "rollout-*.jsonl"))
+    return [[path] for path in glob(os.path.join(escape(home), "sessions", "*", "*", "*", "rollout-*.jsonl"))]
 
 
 HARNESS = Harness(

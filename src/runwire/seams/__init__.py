@@ -252,9 +252,9 @@ class Readiness(Struct, frozen=True):
 class Harness(Struct, frozen=True):
     """A program (`launch`) or a session of our own (`open`), and what it can do.
 
-    `options` are the names that it knows in `Job.options`. `transcripts` finds the files that the agent keeps of its
-    sessions itself, for an environment; they are in the wire `transcript`. `check` looks at a job before anything is
-    started: it raises UsageError for what cannot be, NotReady for what is missing.
+    `options` are the names that it knows in `Job.options`. `transcripts` finds what the agent keeps of its sessions
+    itself, for an environment: for each the files, the main one first, in the wire `transcript`. `check` looks at a job
+    before anything is started: it raises UsageError for what cannot be, NotReady for what is missing.
     """
 
     name: str
@@ -264,7 +264,7 @@ class Harness(Struct, frozen=True):
     open: Callable[[Job, Any], AbstractAsyncContextManager[Session]] | None = None
     probe: Callable[[dict[str, str]], Readiness] | None = None
     check: Callable[[Job], None] | None = None
-    transcripts: Callable[[dict[str, str]], list[str]] | None = None
+    transcripts: Callable[[dict[str, str]], list[list[str]]] | None = None
     transcript: str = ""
     install: str = ""
     about: str = ""

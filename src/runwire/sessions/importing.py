@@ -28,11 +28,20 @@ _HEAD = 1 << 16
 
 
 class Known(NamedTuple):
-    """A transcript that an agent keeps; `modified` is in milliseconds since the epoch."""
+    """A transcript that an agent keeps, and the files that it consists of; `modified`: milliseconds since the epoch."""
 
     harness: str
     path: str
     modified: int
+    parts: list[str]
+
+    def read(self) -> bytes:
+        """All of it."""
+        found = []
+        for path in self.parts:
+            with open(path, "rb") as file:
+                found.append(file.read())
+        return b"".join(found)
 
 
 class Taken(NamedTuple):
@@ -52,7 +61,8 @@ def transcripts(env: dict[str, str], only: str | None = None) -> list[Known]:
             if only is not None:
                 raise UsageError(f"the harness {only!r} keeps no transcripts that can be read")
             continue
-        found += [Known(name, path, os.stat(path).st_mtime_ns // 1_000_000) for path in one.transcripts(env)]
+        kept = one.transcripts(env)
+        found += [Known(name, parts[0], os.stat(parts[0]).st_mtime_ns // 1_000_000, parts) for parts in kept]
     return sorted(found, key=lambda known: -known.modified)
 
 

@@ -3,6 +3,7 @@
     runwire.db              facts, inbox, ledger, search
     runs/RUN.ndjson         the events of a run; RUN.index beside it
     locks/SESSION.lock      held by who writes to the session
+    making.lock             held by who makes the database, or makes it again
     logs/RUN.log            what a background run would have printed
     reserve                 room for the last words when the disk is full
 
@@ -13,9 +14,11 @@ from __future__ import annotations
 
 import os
 import time
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from functools import partial, wraps
+from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
 
-from runwire.errors import NotReady
+from runwire.errors import NotReady, RunwireError
 from runwire.store.sqlite.locks import file_name
 
 if TYPE_CHECKING:
@@ -23,7 +26,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from contextlib import AbstractContextManager
 
-RESERVE = 1 << 16
+RESERVE = 1 << 20
+"""Bytes. What an agent says at once, and the end of its run, find room in it."""
+P = ParamSpec("P")
+R = TypeVar("R")
+S = TypeVar("S", bound="Placed")
 
 
 class Place:
@@ -32,21 +39,23 @@ class Place:
     def __init__(self, root: str) -> None:
         self.root = root
         self.notices: list[str] = []
-        self.made_again = False
         self._database: sqlite3.Connection | None = None
+        self._file: tuple[int, int] | None = None
+        self._suspect: tuple[int, int] | None = None
 
     def make(self) -> None:
         """Make the folders. Raises NotReady where that cannot be."""
         try:
             for name in ("", "runs", "locks", "logs"):
                 os.makedirs(os.path.join(self.root, name), mode=0o700, exist_ok=True)
-            reserve = os.path.join(self.root, "reserve")
-            if not os.path.exists(reserve):
-                file = os.open(reserve, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
-                os.write(file, bytes(RESERVE))
-                os.close(file)
         except OSError as error:
             raise self.unwritable(error) from None
+        reserve = os.path.join(self.root, "reserve")
+        if not os.path.exists(reserve):
+            try:
+                _fill(reserve)
+            except OSError:
+                pass  # a disk that is full already: what is stored can still be read
 
     def unwritable(self, error: OSError) -> NotReady:
         """The error that says what to do."""
@@ -63,14 +72,38 @@ class Place:
 
     @property
     def database(self) -> sqlite3.Connection:
-        """The database, which is made if there is none."""
+        """The database, which is made if there is none; another one, if another process has made it again."""
+        path = os.path.join(self.root, "runwire.db")
+        if self._database is not None and not self._database.in_transaction:
+            from runwire.store.sqlite.database import identity
+
+            if identity(path) != self._file:
+                self.close()
         if self._database is None:
-            from runwire.store.sqlite.database import connect
+            from runwire.store.sqlite.database import connect, identity
+            from runwire.store.sqlite.rebuild import rebuild
 
             self.make()
-            path = os.path.join(self.root, "runwire.db")
-            self._database = connect(path, self._damaged)
+            suspect, self._suspect = self._suspect, None
+            self._database = connect(path, partial(rebuild, self), self._damaged, suspect)
+            self._file = identity(path)
         return self._database
+
+    def mend(self, error: Exception) -> None:
+        """A database that is damaged will be made again when it is next asked for. Raises NotReady for other errors."""
+        from sqlite3 import Error
+
+        from runwire.store.sqlite.database import is_damage, why
+
+        if isinstance(error, OSError):
+            raise self.unwritable(error) from None
+        if not is_damage(error):
+            if not isinstance(error, Error):
+                raise error
+            reason = why(os.path.join(self.root, "runwire.db"), error)
+            raise NotReady(reason, "see that it can be written, or use --no-store") from None
+        self._suspect = self._file
+        self.close()
 
     def transaction(self) -> AbstractContextManager[sqlite3.Connection]:
         """A transaction that begins with the right to write: what it reads stays true until it ends."""
@@ -82,10 +115,11 @@ class Place:
             found.execute("BEGIN IMMEDIATE")
             try:
                 yield found
+                found.execute("COMMIT")
             except BaseException:
-                found.execute("ROLLBACK")
+                if found.in_transaction:
+                    found.rollback()
                 raise
-            found.execute("COMMIT")
 
         return whole()
 
@@ -108,10 +142,50 @@ class Place:
         return os.path.join(self.root, "logs", file_name(run_id) + ".log")
 
     def _damaged(self, name: str) -> None:
-        self.made_again = True
         self.notices.append(f"the index of the store was damaged and is made again from the runs; it is kept as {name}")
 
 
 def now() -> int:
     """Milliseconds since the epoch."""
     return time.time_ns() // 1_000_000
+
+
+class Placed:
+    """What works on a place."""
+
+    _place: Place
+
+
+def mended(method: Callable[Concatenate[S, P], R]) -> Callable[Concatenate[S, P], R]:
+    """A method that is tried once more where the database was damaged; any other error of it becomes NotReady."""
+
+    @wraps(method)
+    def tried(self: S, /, *args: P.args, **kwargs: P.kwargs) -> R:
+        try:
+            return method(self, *args, **kwargs)
+        except RunwireError:
+            raise
+        except Exception as error:  # noqa: BLE001 - sorted there: its module is not loaded for nothing
+            self._place.mend(error)
+        try:
+            return method(self, *args, **kwargs)
+        except RunwireError:
+            raise
+        except Exception as error:
+            self._place.mend(error)
+            raise
+
+    return tried
+
+
+def _fill(path: str) -> None:
+    """A file that takes up room, or none at all."""
+    file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        if os.write(file, bytes(RESERVE)) < RESERVE:
+            os.unlink(path)
+    except OSError:
+        os.unlink(path)
+        raise
+    finally:
+        os.close(file)
