@@ -333,6 +333,12 @@ def test_it_is_masked_in_arguments_that_are_still_encoded() -> None:
     encoded = json.dumps({S: f"\u00e9 {S}", "n": 1}).replace("/", "\\/").encode()
     (made,) = masked(ev.ToolStart(id="t", name="T", title="T", tool_kind="other", input=Raw(encoded)))
     assert made.input == {M: f"\u00e9 {M}", "n": 1}
+    (made,) = masked(
+        ev.ToolStart(
+            id="t", name="T", title="T", tool_kind="other", input=Raw(b'{"a":"\\u0068' + SECRET[1:].encode() + b'"}')
+        )
+    )
+    assert made.input == {"a": MASK}
     clean = Raw(b'{"a":"b"}')
     (made,) = masked(ev.ToolStart(id="t", name="T", title="T", tool_kind="other", input=clean))
     assert made.input is clean

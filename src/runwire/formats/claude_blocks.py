@@ -9,6 +9,7 @@ interrupted call. A failed Bash call begins its output with `Exit code N`.
 from __future__ import annotations
 
 import re
+import struct
 from typing import Any
 
 from msgspec import UNSET, DecodeError, Raw, Struct, UnsetType
@@ -24,6 +25,7 @@ _QUOTE = ord('"')
 _PLAIN = frozenset(b'"tfn')
 _PLANS = "TodoWrite"
 _ENCODER = mjson.Encoder()
+_first = struct.Struct("B").unpack_from  # half the time of a `memoryview`
 _NO_METAS: dict[str, dict[str, Any]] = {}
 _PLAN = {"pending", "in_progress", "completed", "cancelled"}
 MODEL_USAGE = {
@@ -137,7 +139,7 @@ def _opened(fields: dict[str, Raw], *, whole: bool) -> tuple[Any, Any]:
 def _are_plain(fields: dict[str, Raw]) -> bool:
     """Whether all of these are texts, `true`, `false` or `null`."""
     for raw in fields.values():  # noqa: SIM110 - a generator would cost more than the look
-        if memoryview(raw)[0] not in _PLAIN:
+        if _first(raw)[0] not in _PLAIN:
             return False
     return True
 
@@ -233,7 +235,7 @@ def _content(raw: Raw | UnsetType) -> tuple[Any, list[ev.Media] | None]:
     """The output for the model as one text, and what is no text in it. A plain string stays encoded."""
     if isinstance(raw, UnsetType):
         return None, None
-    if memoryview(raw)[0] == _QUOTE:
+    if _first(raw)[0] == _QUOTE:
         return (raw if is_utf8(bytes(raw)) else _text(raw)), None
     value = plain(bytes(raw))
     if not isinstance(value, list):
@@ -261,6 +263,6 @@ def _text(output: Any) -> Any:
 
 def _structured(raw: Raw | UnsetType) -> Any:
     """The tool's own result; a mere string repeats the output and is left out."""
-    if isinstance(raw, UnsetType) or memoryview(raw)[0] not in b"{[":
+    if isinstance(raw, UnsetType) or _first(raw)[0] not in b"{[":
         return UNSET
     return plain(bytes(raw))

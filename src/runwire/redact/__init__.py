@@ -264,7 +264,7 @@ class Redactor:
     def _raw(self, raw: Raw) -> Any:
         """A JSON value that is still encoded, and stays so if it is clean."""
         view = bytes(raw)
-        if not self._needles.may_be_in(view):
+        if not self._needles.may_be_in(view) and _ODD.search(view) is None:
             return raw
         try:
             value = decode(view)
@@ -274,6 +274,8 @@ class Redactor:
         return raw if masked is value else masked
 
 
+_ODD = re.compile(rb"\\u00[2-7]")
+"""A letter, digit or sign as an escape: no JSON writer does that, and a hand can."""
 _ENDING = (ev.Message, ev.Discard, ev.TurnDone, ev.Usage, ev.Input)
 _CARRYING = frozenset({Verdict, ev.Diagnostic, ev.Error, ev.ToolStart, ev.ToolEnd})
 """Kinds that can tell what stands in an earlier record."""
