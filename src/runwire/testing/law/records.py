@@ -12,30 +12,40 @@ from typing import Any, TypeAlias
 Fields: TypeAlias = dict[str, Any]
 Shape: TypeAlias = dict[str, dict[str, tuple[type, ...]]]
 """The needed fields of every kind, and which types they may have."""
+Needs: TypeAlias = dict[str, tuple[type, ...]]
+"""Fields and which types they may have, none: any; `?` marks what may be absent."""
 
 
 class Sheet:
     """The breaches found, each with the number of its line."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, may_cut: bool = False, may_repeat: bool = False) -> None:
         self.found: list[str] = []
         self.number = 0
+        self._may_cut = may_cut
+        self._may_repeat = may_repeat
 
     def say(self, what: str) -> None:
         """Note a breach at this line."""
         self.found.append(f"line {self.number}: {what}")
 
     def read(self, lines: Iterable[bytes]) -> Iterator[Fields]:
-        """The objects, one a line. What is no strict JSON object is a breach, and so is what `str.splitlines` cuts."""
+        """The objects, one a line. What is no strict JSON object is a breach, and so is what `str.splitlines` cuts.
+
+        Foreign programs are held to less: some do not escape what is a line end to Python alone (`may_cut`), or give a
+        key twice (`may_repeat`).
+        """
         for number, line in enumerate(lines, 1):
             self.number = number
             try:
                 text = line.decode().removesuffix("\n")
-                value = json.loads(text, object_pairs_hook=_pairs, parse_constant=_constant)
+                value = json.loads(
+                    text, object_pairs_hook=dict if self._may_repeat else _pairs, parse_constant=_constant
+                )
             except (ValueError, RecursionError) as error:
                 self.say(f"no strict JSON: {error}")
                 continue
-            if len(text.splitlines()) > 1:
+            if not self._may_cut and len(text.splitlines()) > 1:
                 self.say("str.splitlines() cuts it: a line end inside is not escaped")
             if isinstance(value, dict):
                 yield value
@@ -56,6 +66,21 @@ class Sheet:
         for name in set(value) - set(fields) - set(allowed):
             self.say(f"{kind} has no {name}")
         return True
+
+    def needs(self, value: Any, what: str, fields: Needs) -> bool:
+        """Whether it is an object with these fields; says which are missing or wrong. It may have others, too."""
+        if not isinstance(value, dict):
+            self.say(f"{what} is {type(value).__name__}")
+            return False
+        found = len(self.found)
+        for marked, types in fields.items():
+            name = marked.removesuffix("?")
+            if name not in value:
+                if marked == name:
+                    self.say(f"{what} without {name}")
+            elif types and type(value[name]) not in types:
+                self.say(f"{name} of {what} is {type(value[name]).__name__}")
+        return len(self.found) == found
 
 
 class Calls:
