@@ -75,27 +75,27 @@ class Writer:
 
 
 class Tail:
-    """Reads whole lines from a place on, as far as there are any. The file may not be there yet."""
+    """Reads whole lines behind `after`, as far as there are any. The file may not be there yet."""
 
     def __init__(self, path: str, after: int) -> None:
         self._path = path
-        self._after = after
         self._file: int | None = None
         self._offset = 0
+        self._skip = max(0, after)  # lines before the first that is wanted; some may still have to be written
         self._block = BLOCK
 
     def read(self) -> bytes:
         """The next whole lines; b"" = none for now."""
         if self._file is None and not self._open():
             return b""
-        while True:
-            data = os.pread(self._file or 0, self._block, self._offset)
-            end = data.rfind(b"\n") + 1
-            if end or len(data) < self._block:
-                break
-            self._block *= 2  # one line is longer than that
-        self._offset += end
-        return data[:end]
+        while lines := self._next():
+            if not self._skip:
+                return lines
+            ends = lines.count(b"\n")
+            if ends > self._skip:
+                return lines[self._behind(lines) :]
+            self._skip -= ends
+        return b""
 
     def close(self) -> None:
         """Let go."""
@@ -108,24 +108,27 @@ class Tail:
             self._file = os.open(self._path, os.O_RDONLY | os.O_CLOEXEC)
         except FileNotFoundError:
             return False
-        if self._after:
-            self._seek(self._after)
+        if self._skip:
+            seq, self._offset = nearest(self._path, self._file, self._skip + 1)
+            self._skip -= seq - 1
         return True
 
-    def _seek(self, after: int) -> None:
-        """To the line behind `after`: from the nearest entry of the index, then line by line."""
-        seq, self._offset = nearest(self._path, self._file or 0, after + 1)
-        skip = after + 1 - seq
-        while skip > 0 and (lines := self.read()):
-            ends = lines.count(b"\n")
-            if ends <= skip:
-                skip -= ends
-                continue
-            at = -1
-            for _ in range(skip):
-                at = lines.find(b"\n", at + 1)
-            self._offset -= len(lines) - (at + 1)
-            return
+    def _next(self) -> bytes:
+        while True:
+            data = os.pread(self._file or 0, self._block, self._offset)
+            end = data.rfind(b"\n") + 1
+            if end or len(data) < self._block:
+                self._offset += end
+                return data[:end]
+            self._block *= 2  # one line is longer than that
+
+    def _behind(self, lines: bytes) -> int:
+        """Where the first line begins that is wanted."""
+        at = 0
+        while self._skip:
+            at = lines.find(b"\n", at) + 1
+            self._skip -= 1
+        return at
 
 
 def last_lines(path: str, size: int) -> bytes:
