@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from runwire.errors import NotReady
+
 if TYPE_CHECKING:
     from runwire.pump import Run
     from runwire.seams.storing import Order, Store
@@ -18,8 +20,11 @@ EVERY = 0.1
 async def listen(store: Store, run: Run) -> None:
     """Obey until the run is over. What the agent cannot be told while it works becomes the next prompt."""
     while True:
-        for order in store.orders(run.run_id):
-            await _obey(store, run, order)
+        try:
+            for order in store.orders(run.run_id):
+                await _obey(store, run, order)
+        except NotReady:
+            pass  # the store cannot be read now, and perhaps can in a moment
         await asyncio.sleep(EVERY)
 
 

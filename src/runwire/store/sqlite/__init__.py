@@ -15,6 +15,7 @@ from runwire.seams.storing import (
     Cost,
     Group,
     Hit,
+    NotFound,
     Order,
     Reader,
     Recovery,
@@ -25,7 +26,7 @@ from runwire.seams.storing import (
 from runwire.store.sqlite import rows
 from runwire.store.sqlite.claims import SqliteClaim, insert_run, insert_session, take
 from runwire.store.sqlite.locks import Lock, begun
-from runwire.store.sqlite.place import Place, now
+from runwire.store.sqlite.place import Place, Placed, mended, now
 from runwire.store.sqlite.segment import Tail, index_of, last_lines
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
     from runwire.store import Fsync
 
 
-class SqliteStore:
+class SqliteStore(Placed):
     """The store at a folder. See `runwire.seams.storing.Store` for what the methods mean."""
 
     def __init__(self, where: str, fsync: Fsync = "interval") -> None:
@@ -49,12 +50,14 @@ class SqliteStore:
 
     # --- writing --------------------------------------------------------------------------------------------------
 
+    @mended
     def create(self, session: SessionRecord, /) -> SqliteClaim:
         """A new session, claimed; it is in the list with its first run."""
         self._place.make()
         lock = take(self._place, session.session_id)
         return SqliteClaim(self._place, session, lock, self._fsync, new=True)
 
+    @mended
     def claim(self, session_id: str, /) -> SqliteClaim:
         """Claim a session that is there."""
         from runwire.store.sqlite.recovery import recover_session
@@ -72,14 +75,17 @@ class SqliteStore:
 
     # --- the list -------------------------------------------------------------------------------------------------
 
+    @mended
     def run(self, prefix: str, /) -> RunRecord:
         """The run whose id begins so."""
         return self._fresh(rows.one_run(self._database, prefix))
 
+    @mended
     def session(self, prefix: str, /) -> SessionRecord:
         """The session whose id, or one of whose runs' ids, begins so."""
         return rows.one_session(self._database, prefix)
 
+    @mended
     def runs(self, *, session_id: str | None = None, live: bool = False, limit: int | None = None) -> list[RunRecord]:
         """The runs, newest first."""
         wanted = {"session_id = ?": session_id is not None, "status IN ('queued', 'running')": live}
@@ -87,6 +93,7 @@ class SqliteStore:
         key = () if session_id is None else (session_id,)
         return [self._fresh(run) for run in rows.runs(self._database, where and f"WHERE {where}", key, limit)]
 
+    @mended
     def sessions(self, *, cwd: str | None = None, limit: int | None = None) -> list[SessionRecord]:
         """The sessions, the one used last first."""
         where, key = ("WHERE s.cwd = ?", (cwd,)) if cwd is not None else ("", ())
@@ -100,6 +107,7 @@ class SqliteStore:
         """The last whole lines of a run."""
         return last_lines(self._place.segment(run_id), size)
 
+    @mended
     def log(self, run_id: str) -> str:
         """The file that a background run writes what it would have printed to."""
         self._place.make()
@@ -107,13 +115,17 @@ class SqliteStore:
 
     # --- the inbox ------------------------------------------------------------------------------------------------
 
+    @mended
     def post(self, order: Order, /) -> bool:
         """Put an order into the inbox; a prompt is in the list as a queued run."""
         with self._place.transaction() as database:
             row = database.execute(
                 "SELECT harness, cwd, served FROM sessions WHERE session_id = ?", (order.session_id,)
             )
-            harness, cwd, served = row.fetchone()
+            found = row.fetchone()
+            if found is None:
+                raise NotFound(f"there is no session {order.session_id!r} in the store; runwire sessions lists them")
+            harness, cwd, served = found
             known = database.execute("SELECT 1 FROM inbox WHERE input_id = ?", (order.input_id,)).fetchone()
             if known is None:
                 database.execute(
@@ -136,11 +148,13 @@ class SqliteStore:
                 )
         return bool(served) and self._is_held(order.session_id)
 
+    @mended
     def enter(self, session: SessionRecord) -> None:
         """A new session that is claimed later, by the process that serves its inbox."""
         with self._place.transaction() as database:
             insert_session(database, session)
 
+    @mended
     def adopt(self, session_id: str, /) -> None:
         """Say that this process is going to claim the session for what waits in its inbox."""
         pid = os.getpid()
@@ -149,6 +163,7 @@ class SqliteStore:
             (pid, begun(pid), session_id),
         )
 
+    @mended
     def orders(self, run_id: str, /) -> list[Order]:
         """What was said to this run since the last call."""
         query = "SELECT position, body FROM inbox WHERE run_id = ? AND verb != 'prompt' AND NOT taken ORDER BY position"
@@ -161,30 +176,36 @@ class SqliteStore:
 
     # --- the whole ------------------------------------------------------------------------------------------------
 
+    @mended
     def recover(self) -> list[Recovery]:
         """Give every run whose process is gone its result."""
         from runwire.store.sqlite.recovery import recover_all
 
         return recover_all(self._place)
 
+    @mended
     def search(self, text: str, *, limit: int = 20) -> list[Hit]:
         """Where these words were said."""
         from runwire.store.sqlite.search import search
 
         return search(self._place, text, limit)
 
+    @mended
     def costs(self, by: Group, *, since: int = 0) -> list[Cost]:
         """The ledger, summed."""
         from runwire.store.sqlite.ledger import costs
 
         return costs(self._database, by, since)
 
+    @mended
     def rename(self, session_id: str, title: str, /) -> None:
         """Give a session a title that stays."""
         self._database.execute("UPDATE sessions SET title = ?, named = 1 WHERE session_id = ?", (title, session_id))
 
+    @mended
     def remove(self, session_id: str, run_id: str | None = None, /) -> None:
         """Forget a session, or one run of it; what it has cost stays in the ledger."""
+        self._place.make()
         lock = take(self._place, session_id)
         gone = False
         try:
@@ -215,13 +236,7 @@ class SqliteStore:
 
     @property
     def _database(self) -> sqlite3.Connection:
-        found = self._place.database
-        if self._place.made_again:
-            from runwire.store.sqlite.rebuild import rebuild
-
-            self._place.made_again = False
-            rebuild(self._place)
-        return found
+        return self._place.database
 
     def _fresh(self, run: RunRecord) -> RunRecord:
         """A run that goes on has been changed by its last event."""

@@ -13,7 +13,7 @@ from runwire.errors import UsageError
 from runwire.events.values import clean
 from runwire.seams.storing import Busy, Order, Recovery, RunRecord, SessionRecord
 from runwire.store.sqlite.locks import Lock, begun
-from runwire.store.sqlite.place import now
+from runwire.store.sqlite.place import Placed, mended, now
 from runwire.store.sqlite.segment import Writer
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def _busy(place: Place, session_id: str) -> Busy:
     return Busy(session_id, found[0].run_id if found else None, found[0].pid if found else None)
 
 
-class SqliteClaim:
+class SqliteClaim(Placed):
     """Holds one session. A new session is in the database with its first run."""
 
     def __init__(self, place: Place, session: SessionRecord, lock: Lock, fsync: Fsync, *, new: bool) -> None:
@@ -62,6 +62,7 @@ class SqliteClaim:
         self._new = new
         self._generation = 0 if new else self._next_generation()
 
+    @mended
     def begin(self, run: RunRecord, /) -> SqliteJournal:
         """A new run of the session."""
         from runwire.store.sqlite.journal import SqliteJournal
@@ -80,6 +81,7 @@ class SqliteClaim:
             raise
         return SqliteJournal(self._place, writer, run.run_id, self.session.session_id, self._generation, self._fsync)
 
+    @mended
     def update(self, session: SessionRecord, /) -> None:
         """The session has another harness, model, title or worktree now."""
         self.session = session
@@ -93,6 +95,7 @@ class SqliteClaim:
                 ),
             )  # fmt: skip
 
+    @mended
     def next(self) -> Order | None:
         """The next prompt of the inbox, taken; or the end of our service, seen by everybody at the same instant."""
         session_id = self.session.session_id
@@ -121,7 +124,7 @@ class SqliteClaim:
     def _enter(self, run: RunRecord) -> None:
         """The run is in the list from now on, and so is the session if it is new."""
         with self._place.transaction() as database:
-            if self._new:
+            if self._new or not _is_known(database, self.session.session_id):
                 insert_session(database, self.session, generation=1)
             at = run.created or now()
             pid = os.getpid()
@@ -138,6 +141,11 @@ class SqliteClaim:
             database.execute("UPDATE sessions SET updated = ? WHERE session_id = ?", (at, self.session.session_id))
         if self._new:
             self._new, self._generation = False, 1
+
+
+def _is_known(database: sqlite3.Connection, session_id: str) -> bool:
+    """Whether it is in the list; one without runs is not, in a database that has been made again."""
+    return database.execute("SELECT 1 FROM sessions WHERE session_id = ?", (session_id,)).fetchone() is not None
 
 
 def insert_session(database: sqlite3.Connection, session: SessionRecord, generation: int = 0) -> None:

@@ -1,7 +1,8 @@
 """The database: what a list shows, the inbox, the ledger. It can be made again from the segments.
 
 WAL, so that readers never wait; 10 seconds of patience with other writers; the schema's version is `user_version`.
-A database that is damaged is put aside under another name, never deleted, and a new one takes its place.
+A database that is damaged is put aside under another name, never deleted, and a new one takes its place. One process at
+a time makes one; it is filled in the transaction that makes it, so that nobody sees half of a list.
 """
 
 from __future__ import annotations
@@ -9,12 +10,18 @@ from __future__ import annotations
 import os
 import sqlite3
 import time
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from runwire.errors import NotReady
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
+
+    Fill = Callable[[sqlite3.Connection], None]
+    Identity = tuple[int, int] | None
 
 PATIENCE = 10.0
 """Seconds to wait for another process that writes."""
@@ -53,65 +60,132 @@ CREATE TABLE ledger (
 CREATE INDEX ledger_of_session ON ledger (session_id);
 CREATE INDEX ledger_by_time ON ledger (created);
 """
+_DAMAGE = {11, 26}  # SQLITE_CORRUPT, SQLITE_NOTADB
+_MISSING = ("no such table", "no such column", "malformed", "disk I/O error", "has no column", "decode to UTF-8")
 MIGRATIONS = (_FIRST,)
 """One script for each version; a script that has been released is never changed."""
 
 
-def connect(path: str, damaged: Callable[[str], None]) -> sqlite3.Connection:
+def connect(path: str, fill: Fill, damaged: Callable[[str], None], suspect: Identity = None) -> sqlite3.Connection:
     """Open it, make or bring it up to date. `damaged` is told under which name a damaged one was put aside.
 
-    Raises NotReady where there can be none.
+    `fill` is handed a new one, empty but for its tables. `suspect` is the file that turned out to be damaged while it
+    was used. Raises NotReady where there can be none.
     """
     until = time.monotonic() + PATIENCE
     while True:
         try:
-            return _opened(path)
-        except sqlite3.OperationalError as error:
-            if "locked" not in str(error) or time.monotonic() >= until:
-                raise NotReady(_why(path, error), "see that it can be written, or use --no-store") from None
+            if suspect is None and (found := _opened(path)) is not None:
+                return found
+            with _alone(path, until):
+                if suspect is not None and identity(path) == suspect:  # else another process has been faster
+                    damaged(_put_aside(path))
+                suspect = None
+                return _made(path, fill)
+        except (sqlite3.Error, UnicodeDecodeError) as error:
+            if time.monotonic() >= until or not (is_damage(error) or "locked" in str(error)):
+                raise NotReady(why(path, error), "see that it can be written, or use --no-store") from None
+            if is_damage(error):
+                suspect = identity(path)
             time.sleep(0.02)  # two processes that make it at once: the busy time-out does not hold for that
-        except sqlite3.DatabaseError:
-            if time.monotonic() >= until:
-                raise
-            damaged(_put_aside(path))
+        except OSError as error:
+            reason = f"the store {os.path.dirname(path)} cannot be written: {error.strerror}"
+            raise NotReady(reason, "set RUNWIRE_HOME to a folder that can, or use --no-store") from None
 
 
-def _opened(path: str) -> sqlite3.Connection:
+def identity(path: str) -> Identity:
+    """Which file it is; None = there is none."""
+    try:
+        found = os.stat(path)
+    except OSError:
+        return None
+    return (found.st_dev, found.st_ino)
+
+
+def is_damage(error: Exception) -> bool:
+    """Whether an error says that the file does not hold what was written into it."""
+    if isinstance(error, sqlite3.Error):
+        code = getattr(error, "sqlite_errorcode", None) or 0
+        return code & 0xFF in _DAMAGE or any(word in str(error) for word in _MISSING)
+    return isinstance(error, msgspec.DecodeError | UnicodeDecodeError)
+
+
+def _opened(path: str) -> sqlite3.Connection | None:
+    """A database that is there and up to date."""
+    if not os.path.exists(path):
+        return None
+    found, version = _connected(path)
+    if version == len(MIGRATIONS):
+        return found
+    found.close()
+    if version > len(MIGRATIONS):
+        raise NotReady(f"the store {path} was written by a newer runwire", "update runwire, or set RUNWIRE_HOME")
+    return None
+
+
+def _connected(path: str) -> tuple[sqlite3.Connection, int]:
     found = sqlite3.connect(path, timeout=PATIENCE, isolation_level=None)
     try:
         version = found.execute("PRAGMA user_version").fetchone()[0]
         if found.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
             found.execute("PRAGMA journal_mode = WAL")
         found.execute("PRAGMA synchronous = NORMAL")
-        if version != len(MIGRATIONS):
-            _migrate(found, path)
+    except BaseException:
+        found.close()
+        raise
+    return found, version
+
+
+def _made(path: str, fill: Fill) -> sqlite3.Connection:
+    """A new database, or an old one brought up to date."""
+    if not os.path.exists(path):
+        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))  # SQLite asks the umask
+    found, version = _connected(path)
+    try:
+        if version < len(MIGRATIONS):
+            found.execute("BEGIN IMMEDIATE")
+            for script in MIGRATIONS[version:]:
+                for statement in script.split(";"):
+                    found.execute(statement)
+            if version == 0:
+                fill(found)
+            found.execute(f"PRAGMA user_version = {len(MIGRATIONS)}")
+            found.execute("COMMIT")
     except BaseException:
         found.close()
         raise
     return found
 
 
-def _migrate(found: sqlite3.Connection, path: str) -> None:
-    found.execute("BEGIN IMMEDIATE")
-    version = found.execute("PRAGMA user_version").fetchone()[0]
-    if version > len(MIGRATIONS):
-        found.execute("ROLLBACK")
-        raise NotReady(f"the store {path} was written by a newer runwire", "update runwire, or set RUNWIRE_HOME")
-    for script in MIGRATIONS[version:]:
-        for statement in script.split(";"):
-            found.execute(statement)
-    found.execute(f"PRAGMA user_version = {len(MIGRATIONS)}")
-    found.execute("COMMIT")
+@contextmanager
+def _alone(path: str, until: float) -> Iterator[None]:
+    """No other process makes a database in this folder meanwhile."""
+    import fcntl
+
+    file = os.open(os.path.join(os.path.dirname(path), "making.lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        while True:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                if time.monotonic() >= until:
+                    raise NotReady("another process is making the store; it takes long", "try again") from None
+                time.sleep(0.02)
+        yield
+    finally:
+        os.close(file)
 
 
 def _put_aside(path: str) -> str:
     """Rename a damaged database and what belongs to it; the new name."""
     name = f"{path}.damaged-{time.time_ns() // 1_000_000}"
-    for end in ("", "-wal", "-shm"):
+    for end in ("-wal", "-shm", ""):
         if os.path.exists(path + end):
             os.replace(path + end, name + end)
     return name
 
 
-def _why(path: str, error: sqlite3.Error) -> str:
-    return f"the store {os.path.dirname(path)} cannot be opened: {error}"
+def why(path: str, error: Exception) -> str:
+    """What a person is told of an error that is no damage."""
+    return f"the store {os.path.dirname(path)} cannot be used: {error}"

@@ -91,7 +91,11 @@ class SqliteJournal:
     def _sync_beside(self) -> None:
         if self._syncing is None or self._syncing.done():
             self._syncing = asyncio.ensure_future(self._sync())
-            self._syncing.add_done_callback(lambda done: done.cancelled() or done.exception())
+            self._syncing.add_done_callback(self._synced_beside)
+
+    def _synced_beside(self, done: asyncio.Future[None]) -> None:
+        if not done.cancelled() and isinstance(error := done.exception(), OSError) and self.trouble is None:
+            self.trouble = f"the store cannot be put on the disk: {error.strerror}"
 
     def _tell(self, events: Sequence[Event]) -> None:
         """Save what a list shows. A database that cannot be written now is told again with the next fact."""
@@ -156,22 +160,23 @@ class Facts:
 
     def save(self, place: Place) -> None:
         """Write it, in one transaction; only under the claim by which the run was begun."""
+        if self._run:
+            with place.transaction() as database:
+                self.write(database)
+
+    def write(self, database: sqlite3.Connection) -> None:
+        """Write it, in a transaction that has begun."""
         if not self._run:
             return
         run_id, session_id, generation = self._key
-        with place.transaction() as database:
-            where = "WHERE run_id = ? AND generation <= ?"
-            _set(database, "runs", self._run, where, (run_id, generation))
-            title = self._session.get("title")
-            session = {**self._session, "updated": self._run["updated"]}
-            if title is not None:
-                session.pop("title")
-                database.execute(
-                    "UPDATE sessions SET title = ? WHERE session_id = ? AND NOT named", (title, session_id)
-                )
-            _set(database, "sessions", session, "WHERE session_id = ?", (session_id,))
-            if self._result is not None:
-                self._enter(database)
+        _set(database, "runs", self._run, "WHERE run_id = ? AND generation <= ?", (run_id, generation))
+        session = {**self._session, "updated": self._run["updated"]}
+        title = session.pop("title", None)
+        if title is not None:
+            database.execute("UPDATE sessions SET title = ? WHERE session_id = ? AND NOT named", (title, session_id))
+        _set(database, "sessions", session, "WHERE session_id = ?", (session_id,))
+        if self._result is not None:
+            self._enter(database)
 
     def _enter(self, database: sqlite3.Connection) -> None:
         """Into the ledger, one line for each model."""

@@ -16,52 +16,56 @@ from runwire.store.sqlite.claims import insert_run, insert_session
 from runwire.store.sqlite.journal import Facts
 
 if TYPE_CHECKING:
+    import sqlite3
+
     from runwire.store.sqlite.place import Place
 
 _EVENTS: msgspec.json.Decoder[AnyEvent] = msgspec.json.Decoder(AnyEvent)
 _ENOUGH = 1 << 16
 
 
-def rebuild(place: Place) -> None:
-    """Enter every run of which there are events and which the database does not know."""
+def rebuild(place: Place, database: sqlite3.Connection) -> None:
+    """Enter every run of which there are events into an empty database."""
     folder = os.path.join(place.root, "runs")
     names = [name for name in os.listdir(folder) if name.endswith(".ndjson")]
     found = [(name, *head) for name in names if (head := _head(os.path.join(folder, name))) is not None]
     for name, start, prompt in sorted(found, key=lambda one: (one[1].ts, one[0])):
-        _enter(place, start, prompt)
+        _enter(database, start, prompt)
         facts = Facts(start.run_id, start.session_id, 1)
         with open(os.path.join(folder, name), "rb") as file:
             for line in file:
                 if event := _event(line):
                     facts.add(event)
-        facts.save(place)
+        facts.write(database)
 
 
 def _head(path: str) -> tuple[ev.Started, str] | None:
     """How a run began, and with what prompt; None for a file that holds none."""
-    with open(path, "rb") as file:
-        events = [event for line in file.readlines(_ENOUGH) if (event := _event(line))]
+    try:
+        with open(path, "rb") as file:
+            events = [event for line in file.readlines(_ENOUGH) if (event := _event(line))]
+    except OSError:
+        return None
     start = next((event for event in events if isinstance(event, ev.Started)), None)
     prompt = next((event.text for event in events if isinstance(event, ev.Input)), "")
     return None if start is None else (start, prompt)
 
 
-def _enter(place: Place, start: ev.Started, prompt: str) -> None:
+def _enter(database: sqlite3.Connection, start: ev.Started, prompt: str) -> None:
     cwd = start.cwd or ""
     title = prompt.strip().partition("\n")[0][:60] or None
-    with place.transaction() as database:
-        known = database.execute("SELECT 1 FROM sessions WHERE session_id = ?", (start.session_id,)).fetchone()
-        if known is None:
-            session = SessionRecord(
-                session_id=start.session_id, cwd=cwd, harness=start.harness, title=title, created=max(start.ts, 1)
-            )
-            insert_session(database, session, generation=1)
-        run = RunRecord(
-            run_id=start.run_id, session_id=start.session_id, harness=start.harness, cwd=cwd, prompt=prompt,
-            created=max(start.ts, 1),
-        )  # fmt: skip
-        insert_run(database, run, "running")
-        database.execute("UPDATE runs SET host = ? WHERE run_id = ?", (platform.node(), run.run_id))
+    known = database.execute("SELECT 1 FROM sessions WHERE session_id = ?", (start.session_id,)).fetchone()
+    if known is None:
+        session = SessionRecord(
+            session_id=start.session_id, cwd=cwd, harness=start.harness, title=title, created=max(start.ts, 1)
+        )
+        insert_session(database, session, generation=1)
+    run = RunRecord(
+        run_id=start.run_id, session_id=start.session_id, harness=start.harness, cwd=cwd, prompt=prompt,
+        created=max(start.ts, 1),
+    )  # fmt: skip
+    insert_run(database, run, "running")
+    database.execute("UPDATE runs SET host = ? WHERE run_id = ?", (platform.node(), run.run_id))
 
 
 def _event(line: bytes) -> ev.Event | None:

@@ -14,6 +14,7 @@ from msgspec import DecodeError, ValidationError
 
 from runwire import events as ev
 from runwire.dialects.runwire import RunwireEncoder
+from runwire.errors import NotReady
 from runwire.events import AnyEvent
 from runwire.pipeline import Unfinished, started
 from runwire.seams import Exit
@@ -45,6 +46,8 @@ def recover_all(place: Place) -> list[Recovery]:
             try:
                 again = rows.runs(place.database, "WHERE run_id = ?", (run.run_id,))
                 found += [recover_run(place, one) for one in again if one.status in LIVE and one.pid is None]
+            except NotReady as error:  # a full disk: what is stored can still be listed and read
+                place.notices.append(f"the run {run.run_id} has no result yet: {error}")
             finally:
                 lock.release()
     return found
@@ -71,6 +74,7 @@ def recover_run(place: Place, run: RunRecord) -> Recovery:
         if size == 0 and run.prompt:
             closing.insert(1, ev.Input(text=run.prompt, source="prompt"))
             closing = _numbered(closing)
+    if closing or cut:
         _append(place, path, size, closing)
     for event in closing:
         facts.add(event)
@@ -109,12 +113,13 @@ def _event(line: bytes, seq: int) -> Event | None:
 
 def _append(place: Place, path: str, size: int, events: Sequence[Event]) -> None:
     """Cut what is torn, write what was missing, have both on the disk."""
-    if os.path.exists(path):
-        os.truncate(path, size)
     try:
+        if os.path.exists(path):
+            os.truncate(path, size)
         writer = Writer(path, place.make_room, new=False)
         try:
-            writer.append(RunwireEncoder({"cap": "0"}).encode(events), events[0].seq, len(events))
+            if events:
+                writer.append(RunwireEncoder({"cap": "0"}).encode(events), events[0].seq, len(events))
             writer.sync()
         finally:
             writer.close()

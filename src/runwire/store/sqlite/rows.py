@@ -123,4 +123,6 @@ def _session(row: tuple[Any, ...]) -> SessionRecord:
 
 def _alive(pid: int | None, began: str | None, status: str) -> int | None:
     """The process of a run that goes on; a number that another process has by now is not told."""
-    return pid if status in {"queued", "running"} and pid is not None and begun(pid) == began else None
+    if pid is None or began is None or status not in {"queued", "running"}:
+        return None
+    return pid if begun(pid) == began else None
