@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NewType
 
 from runwire.dialects.terminal.ink import NARROW, has_torn, is_known, is_narrow, measured, tokens
 from runwire.dialects.terminal.look import RESET, sgr
-from runwire.dialects.terminal.markdown import FENCE, HEADING, ITEM, hanging
+from runwire.dialects.terminal.markdown import FENCE, hanging, painted
 
 if TYPE_CHECKING:
     from runwire.dialects.terminal.look import Look
@@ -23,6 +23,7 @@ Laid = NewType("Laid", str)
 _TELLING = set("|`~>#-*+0123456789")
 """Characters that the first word of a line begins with which tells something."""
 _WORD = re.compile(r"[^ \n]+")
+_TOKEN = re.compile(r" *[^ \n]+")  # of code, which is written with the blanks before it
 _GAP = re.compile(r"\n{3,}")
 
 
@@ -61,14 +62,24 @@ class Setting:
         self._room, self._most = self._width - self.indent, self._width // 3
         special = [" "]  # more blanks than are written
         letters = " -~"
+        narrow = NARROW if self._look.unicode else ""
+        anything = letters + narrow
         if self.markdown:
             special.append(r"\||```|~~~")
             if self._look.color:
                 special.append(r">|(?:[-*+]|\d{1,3}[.)]|#{1,6})[ \n]")
                 letters = " -)+-_a-~"  # without the marks
-        letters += NARROW if self._look.unicode else ""
-        line = rf"(?=.{{0,{self._room}}}\n) {{0,{self._most}}}+(?!{'|'.join(special)})[{letters}]*+\n"
+        line = rf"(?=.{{0,{self._room}}}\n) {{0,{self._most}}}+(?!{'|'.join(special)})[{letters}{narrow}]*+\n"
         self._standing = re.compile(f"(?:{line})++").match
+        self._code = re.compile(rf"(?:(?=.{{0,{self._room}}}\n)(?! *(?:```|~~~))[{anything}]*+\n)++").match
+
+    def coded(self, text: str, at: int = 0) -> tuple[str, int]:
+        """As many lines of code as stand as they are from there; and where the first line begins that does not."""
+        if self._width != self._look.width:
+            self._fit()
+        if (found := self._code(text, at)) is None:
+            return "", at
+        return _TOKEN.sub(rf"{sgr('cyan')}\g<0>{RESET}", found[0]) if self._look.color else found[0], found.end()
 
     def _broken(self, line: str) -> str | None:
         """A line as lines that fit, set in but for the first; None if it needs a closer look."""
@@ -77,32 +88,24 @@ class Setting:
         wide = not is_narrow(body)
         if not body or lead > self._most or not (self._look.unicode or body.isascii()) or (wide and not is_known(body)):
             return None
-        hang = self._hanging(lead, body) if self.markdown else 0
-        if hang is None:
-            return None
-        if wide and self.style and self._look.color and has_torn(body):
+        hang, seen = 0, bool(self.style)
+        if self.markdown:
+            word = body.partition(" ")[0] if body[0] in _TELLING else ""
+            if word and (word[0] == "|" or FENCE.match(word) is not None):
+                return None
+            hang = min(hanging(lead, word), self._most) if word else lead
+            seen = seen or bool(word) or "*" in body or "`" in body
+        if wide and seen and self._look.color and has_torn(body):
             return None  # each of its characters has the style
-        return _filled(line.rstrip(" "), self._room, hang, wide=wide)
-
-    def _hanging(self, lead: int, body: str) -> int | None:
-        """How far its later lines are set in; None if it is more than plain text."""
-        color = self._look.color
-        if color and ("*" in body or "`" in body):
-            return None
-        if body[0] not in _TELLING:
-            return lead
-        word = body.partition(" ")[0]
-        if word[0] == "|" or FENCE.match(word) is not None:
-            return None
-        if color and (word[0] == ">" or ITEM.match(word) is not None or HEADING.match(word) is not None):
-            return None
-        return min(hanging(lead, word), self._most)
+        filled = _filled(line.rstrip(" "), self._room, hang, wide=wide)
+        return painted(filled) if filled and seen and self.markdown and self._look.color else filled
 
 
-def block(text: str) -> tuple[int, Laid, int]:
+def block(text: str, *, code: bool = False) -> tuple[int, Laid, int]:
     r"""What a setting has laid out without the blanks at line ends, and with at most one empty line between two.
 
-    Line ends before and after them are counted: how many of those are written depends on what follows.
+    Line ends before and after them are counted: how many of those are written depends on what follows. In code all
+    empty lines stay.
 
     >>> block("\none  \n \n\n\n  two\n")
     (1, 'one\n\n  two', 1)
@@ -113,7 +116,7 @@ def block(text: str) -> tuple[int, Laid, int]:
     body = text.strip("\n")
     before = text.find(body[:1]) if body else len(text)
     after = len(text) - before - len(body)
-    return before, Laid(_GAP.sub("\n\n", body) if "\n\n\n" in body else body), after
+    return before, Laid(body if code or "\n\n\n" not in body else _GAP.sub("\n\n", body)), after
 
 
 def styled(text: str, style: str) -> str:

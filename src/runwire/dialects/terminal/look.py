@@ -14,6 +14,8 @@ from runwire.dialects.terminal.ink import harmless
 from runwire.errors import BadOption
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from runwire.seams import Options
 
 Span: TypeAlias = tuple[str, str]
@@ -132,3 +134,14 @@ def sgr(style: str) -> str:
     '\x1b[1;31m'
     """
     return f"\x1b[{';'.join(CODES[word] for word in style.split())}m"
+
+
+def merged(spans: Iterable[Span]) -> list[Span]:
+    """Neighbours of one style as one span."""
+    found: list[Span] = []
+    for text, style in spans:
+        if found and found[-1][1] == style:
+            found[-1] = (found[-1][0] + text, style)
+        elif text:
+            found.append((text, style))
+    return found

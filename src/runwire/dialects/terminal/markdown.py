@@ -8,6 +8,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from runwire.dialects.terminal.look import RESET, merged, sgr
+
 if TYPE_CHECKING:
     from runwire.dialects.terminal.look import Span
 
@@ -18,7 +20,41 @@ HEADING = re.compile(r"#{1,6}\Z")
 FENCE = re.compile(r"(`{3,}|~{3,})([^`]*)\Z")
 """The first word of the line that begins or ends a fence."""
 _MARKS = re.compile(r"(\*\*|`+)")
+_WORD = re.compile(r"[^ \n]+")
 _OPENING = set("\"'([`$@#_")
+
+
+def opening(word: str, base: str) -> tuple[str, str | None]:
+    """The style of a line by its first word, and that of this word, if it has one of its own."""
+    if HEADING.match(word):
+        return f"bold {base}".strip(), "dim"
+    if ITEM.match(word):
+        return base, "cyan"
+    return (f"italic {base}".strip() if word[0] == ">" else base), None
+
+
+def painted(text: str) -> str:
+    r"""A line that was broken to fit, with the styles of its words as escapes.
+
+    >>> painted("# a")
+    '\x1b[2m#\x1b[0m \x1b[1ma\x1b[0m'
+    """
+    inline, style = Inline(), ""
+    own: str | None = None
+    first = True
+
+    def paint(found: re.Match[str]) -> str:
+        nonlocal style, own, first
+        word = found[0]
+        if first:
+            first = False
+            style, own = opening(word, "")
+            if own is not None:
+                return f"{sgr(own)}{word}{RESET}"
+        spans = merged(inline.spans(word, style))
+        return "".join([f"{sgr(tint)}{piece}{RESET}" if tint else piece for piece, tint in spans])
+
+    return _WORD.sub(paint, text)
 
 
 def hanging(lead: int, word: str) -> int:

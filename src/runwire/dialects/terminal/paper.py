@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from runwire.dialects.terminal.ink import cells, cut, expanded, split_at, tokens
 from runwire.dialects.terminal.lines import Laid, indented, styled
-from runwire.dialects.terminal.look import RESET, Look, Span, sgr
+from runwire.dialects.terminal.look import RESET, Look, Span, merged, sgr
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -46,7 +46,7 @@ class Paper:
     def put(self, *spans: Span) -> None:
         """Write within the line."""
         self._erase()
-        for text, style in spans if len(spans) == 1 and spans[0][0] else _merged(spans):
+        for text, style in spans if len(spans) == 1 and spans[0][0] else merged(spans):
             clean = self.look.clean(text).replace("\n", " ").replace("\t", " ")
             self.open = True
             self._parts.append(f"{sgr(style)}{clean}{RESET}" if style and self.look.color else clean)
@@ -165,14 +165,3 @@ def fitted(spans: Iterable[Span], width: int, more: str) -> list[Span]:
         kept.append((text, style))
         room -= cells(text)
     return kept
-
-
-def _merged(spans: Iterable[Span]) -> list[Span]:
-    """Neighbours of one style as one span."""
-    found: list[Span] = []
-    for text, style in spans:
-        if found and found[-1][1] == style:
-            found[-1] = (found[-1][0] + text, style)
-        elif text:
-            found.append((text, style))
-    return found

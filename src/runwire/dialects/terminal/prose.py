@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from runwire.dialects.terminal.ink import cells, expanded, split_at, tokens
 from runwire.dialects.terminal.lines import block
-from runwire.dialects.terminal.markdown import FENCE, HEADING, ITEM, Inline, hanging
+from runwire.dialects.terminal.markdown import FENCE, Inline, hanging, opening
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -118,11 +118,16 @@ class Prose:
 
     def _plain(self, text: str, at: int) -> int:
         """Place the plain lines that begin there at once; give where the first one begins that is none."""
-        if not self._at_start or self._blanks or self._fence or self._rows:
+        if not self._at_start or self._blanks or self._rows:
             return at  # what came before has a say in it
-        text, end = self._setting.laid(text, at)
+        if not self._fence:
+            text, end = self._setting.laid(text, at)
+        elif self._info.startswith("diff") and self._paper.look.color:
+            return at
+        else:
+            text, end = self._setting.coded(text, at)
         if end > at:
-            before, body, after = block(text)
+            before, body, after = block(text, code=bool(self._fence))
             self._breaks += before
             if body:
                 self._start()
@@ -229,14 +234,8 @@ class Prose:
     def _line_style(self, word: str) -> str | None:
         """Set the style of a line by its first word; give the style of this word, if it has one of its own."""
         self._hang = hanging(len(expanded(self._blanks, 0)), word)
-        if HEADING.match(word):
-            self._style = f"bold {self._setting.style}".strip()
-            return "dim"
-        if ITEM.match(word):
-            return "cyan"
-        if word[0] == ">":
-            self._style = f"italic {self._setting.style}".strip()
-        return None
+        self._style, own = opening(word, self._setting.style)
+        return own
 
     def _coded(self, word: str, fence: re.Match[str] | None) -> None:
         """A line within a fence, or the end of the fence."""
