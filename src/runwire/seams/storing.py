@@ -205,7 +205,7 @@ class Store(Protocol):
     where: str
 
     def create(self, session: SessionRecord, /) -> Claim:
-        """A new session, claimed. Raises UsageError for an id that is used already."""
+        """A new session, claimed. Raises UsageError for an id that is used already, here or at its first run."""
 
     def claim(self, session_id: str, /) -> Claim:
         """Claim a session; a run of it that nobody ended gets its result first. Raises Busy."""

@@ -1,4 +1,4 @@
-"""Shipped for those who build on runwire: conformance of adapters, a scripted model server, scripted agents."""
+"""Shipped for those who build on runwire: conformance of adapters and stores, scripted models and agents."""
 
 from __future__ import annotations
 
@@ -8,15 +8,17 @@ if TYPE_CHECKING:
     from runwire.testing.conformance import check_dialect
     from runwire.testing.law import breaches, wire_breaches
     from runwire.testing.samples import sample_run
+    from runwire.testing.store_suite import check_store
 
 _HOME = {
     "breaches": "runwire.testing.law",
     "check_dialect": "runwire.testing.conformance",
+    "check_store": "runwire.testing.store_suite",
     "sample_run": "runwire.testing.samples",
     "wire_breaches": "runwire.testing.law",
 }
 
-__all__ = ["breaches", "check_dialect", "sample_run", "wire_breaches"]
+__all__ = ["breaches", "check_dialect", "check_store", "sample_run", "wire_breaches"]
 
 
 def __getattr__(name: str) -> Any:

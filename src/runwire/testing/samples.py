@@ -19,15 +19,15 @@ if TYPE_CHECKING:
 _ODD = 'a "b" \\ <c> &amp; \u2028\u2029\x85 \U0001f600 \t\n```\n data: {"x":1}'
 
 
-def sample_run() -> list[Event]:
-    """A run of every kind, stamped, always the same.
+def sample_run(run_id: str = "run_sample", session_id: str = "session_sample") -> list[Event]:
+    """A run of every kind, stamped, always the same but for its ids.
 
     >>> {type(event) for event in sample_run()} == set(ev.KINDS.values())
     True
     """
     runtime = ev.Runtime(name="runwire", version="0.0.0", platform="linux", arch="x86_64")
     start = ev.Started(
-        run_id="run_sample", harness="sample", session_id="session_sample", cwd="/home/user/project", wire=ev.WIRE,
+        run_id=run_id, harness="sample", session_id=session_id, cwd="/home/user/project", wire=ev.WIRE,
         runtime=runtime,
     )  # fmt: skip
     contract = Contract(start)
