@@ -18,12 +18,13 @@ import model_streams
 import native
 import peers
 import programs
+import store
 
 if TYPE_CHECKING:
     from measure import Row
 
 
-PARTS = ["codec", "encode", "peer", "process", "start", "memory", "writes", "model", "native"]
+PARTS = ["codec", "encode", "peer", "process", "start", "memory", "writes", "model", "native", "store"]
 
 
 def main() -> int:
@@ -46,6 +47,7 @@ def main() -> int:
         "writes": programs.writes,
         "model": lambda: model_streams.rows(rounds),
         "native": lambda: native.rows(rounds),
+        "store": lambda: store.rows(rounds, 100 if options.quick else store.SESSIONS),
     }
     begun = time.monotonic()
     if not options.json:

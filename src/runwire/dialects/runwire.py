@@ -59,18 +59,17 @@ class RunwireEncoder:
 
     def encode(self, events: Sequence[Event], /) -> bytes:
         """Give one line for each event."""
-        if self._plain and type(events) is Batch and (made := events.lines) is not None and len(made) <= self._cap:
-            return made  # the store has written them already, and nothing in them can be over the cap
+        made = events.lines if type(events) is Batch and self._plain else None  # the store has written them already
         if self._only is not None:
             events = [event for event in events if type(event) in self._only]
-        encoded = _ENCODER.encode_lines(events)
+        encoded = _ENCODER.encode_lines(events) if made is None else made
         if self._cap and len(encoded) > self._cap:  # no field is longer than the whole: few batches need a closer look
             capped = [self._capped(event) if type(event) in _TOOLS else event for event in events]
             if any(map(is_not, capped, events)):
-                events, encoded = capped, _ENCODER.encode_lines(capped)
+                events, encoded, made = capped, _ENCODER.encode_lines(capped), None
         if self._ids:
             encoded = self._with_ids(events)
-        return escaped(encoded)
+        return escaped(encoded) if made is None else made
 
     def close(self) -> bytes:
         """Nothing is left."""
