@@ -47,21 +47,26 @@ class Needles:
         self.ends = self.pairs.keys() | {pair[1:] for pair in self.pairs}  # a short text has something before it
         self.exact = re.compile("|".join(map(re.escape, self.literals)) or "(?!)")
         self._whole = re.compile("|".join([*map(re.escape, self.literals), *(_SHAPES if shapes else ())]) or "(?!)")
-        self._rare = [(_rarest(form), form) for form in self.literals]
-        self._probes = [(_rarest(piece).encode(), piece.encode()) for piece in map(_plainest, self.literals)]
+        self._rare = _by_rarest(self.literals)
+        plain = _by_rarest(map(_plainest, self.literals))
+        self._probes = [(rare.encode(), [piece.encode() for piece in pieces]) for rare, pieces in plain]
 
     def are_in(self, text: str) -> bool:
         """Whether there is anything to mask in this text."""
-        for rare, literal in self._rare:
-            if rare in text and literal in text:
-                return True
+        for rare, literals in self._rare:
+            if rare in text:
+                for literal in literals:
+                    if literal in text:
+                        return True
         return self.shapes and self._whole.search(text) is not None
 
     def may_be_in(self, encoded: bytes) -> bool:
         """Whether anything to mask may be in a text of this JSON; if not, there is none in any of its texts."""
-        for rare, piece in self._probes:
-            if rare in encoded and piece in encoded:
-                return True
+        for rare, pieces in self._probes:
+            if rare in encoded:
+                for piece in pieces:
+                    if piece in encoded:
+                        return True
         return self.shapes
 
     def taint(self, value: Any) -> bool:
@@ -140,6 +145,14 @@ def _plainest(literal: str) -> str:
     '12345'
     """
     return max(_PLAIN.findall(literal), key=len, default="")
+
+
+def _by_rarest(literals: Iterable[str]) -> list[tuple[str, list[str]]]:
+    """The literals under the rarest character of each: one pass over a text rules out all that share it."""
+    found: dict[str, list[str]] = {}
+    for literal in literals:
+        found.setdefault(_rarest(literal), []).append(literal)
+    return list(found.items())
 
 
 def _rarest(literal: str) -> str:
