@@ -51,7 +51,7 @@ class TerminalEncoder:
         self._foot = Foot(self._paper)
         self._answer = Setting(self._look)
         self._thought = Setting(self._look, style="dim", indent=2, markdown=False)
-        self._header = (f"{self._look.symbols.thinking} Thinking", "dim italic")
+        self._header = self._paper.ready(f"{self._look.symbols.thinking} Thinking", "dim italic")
         self._prose: Prose | None = None
         self._kind: type[ev.Text | ev.Thinking] | None = None
         self._message_id = ""
@@ -135,7 +135,8 @@ class TerminalEncoder:
         thinking = self._kind is ev.Thinking
         self._seen.add(self._message_id)
         if self._paper.enter("thinking" if thinking else "text", self._message_id) and thinking:
-            self._paper.line(self._header)
+            self._paper.lay(self._header)
+            self._paper.end_line()
 
     def _end_text(self) -> None:
         """The text at hand is over: what waited for that comes now."""

@@ -67,8 +67,9 @@ def hanging(lead: int, word: str) -> int:
 class Inline:
     """The styles within one line: bold and code."""
 
-    _bold = False
-    _code = ""
+    def __init__(self) -> None:
+        self._bold = False
+        self._code = ""
 
     def spans(self, word: str, base: str) -> list[Span]:
         """One word with its marks dimmed."""

@@ -46,7 +46,7 @@ class Paper:
     def put(self, *spans: Span) -> None:
         """Write within the line."""
         self._erase()
-        for text, style in spans if len(spans) == 1 and spans[0][0] else merged(spans):
+        for text, style in merged(spans):
             clean = self.look.clean(text).replace("\n", " ").replace("\t", " ")
             self.open = True
             self._parts.append(f"{sgr(style)}{clean}{RESET}" if style and self.look.color else clean)
@@ -62,6 +62,11 @@ class Paper:
         self.open = True
         self._parts.append(text)
         self.column += len(text)
+
+    def ready(self, text: str, style: str) -> Laid:
+        """A line for `lay` that comes again and again; it is shorter than any window is wide."""
+        clean = self.look.clean(text)
+        return Laid(f"{sgr(style)}{clean}{RESET}" if self.look.color else clean)
 
     def lay(self, text: Laid, style: str = "", *, indent: int = 0) -> None:
         """Write lines that are laid out already, and so known to be harmless. Of the last one the end is not written.

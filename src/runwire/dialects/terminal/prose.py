@@ -33,27 +33,19 @@ class Prose:
     `begin` is called before the first visible word: a text of blanks alone leaves no trace.
     """
 
-    # What every text begins with; most are over before any of it has changed.
-    _begun = False
-    _return = False
-    _held = ""
-    _blanks = ""
-    _breaks = 0
-    _fence = ""
-    _info = ""
-    _at_start = True
-    _hang = 0
-    _code = False
-    _row: list[str] | None = None
-
     def __init__(self, paper: Paper, setting: Setting, begin: Callable[[], object] | None = None) -> None:
         self._begin = begin
+        self._begun = self._return = self._code = False
+        self._at_start = True
         self._paper = paper
         self._setting = setting
         self._indent = setting.indent
         self._style = setting.style
         self._inline = Inline() if setting.markdown else None
+        self._held = self._blanks = self._fence = self._info = ""
+        self._breaks = self._hang = 0
         self._rows: list[str] = []
+        self._row: list[str] | None = None
 
     def feed(self, text: str) -> None:
         """Take the next delta."""
