@@ -50,18 +50,29 @@ PROSE = [  # not drawn from what other tests share: what is recorded must not ch
 ]  # fmt: skip
 
 
+BETWEEN = [
+    ev.ToolProgress(id="c", name="Bash", state="building", arguments_delta="{"),
+    ev.Usage(scope="run", input_tokens=2100, output_tokens=9),
+    ev.Activity(message="compiling"),
+    ev.Diagnostic(source="runwire", message="a line that was none"),
+]
+
+
 def made_up(seed: int) -> list[Any]:
-    """A lawful run of texts and thoughts, cut anywhere, with arguments being written in between."""
-    chance, outputs = random.Random(seed), []  # noqa: S311 - made up, not secret
+    """A lawful run of texts and thoughts, cut anywhere, and what an agent says in between."""
+    chance, outputs = random.Random(seed), []
     for number in range(6):
-        text = chance.choice(["\n", "\n", " ", "\n\n"]).join(chance.choices(PROSE, k=chance.randrange(1, 30))) or "."
+        text = "".join(
+            chance.choice(["\n", "\n", " ", "\n\n", " \n\n\n"]) + piece
+            for piece in chance.choices(PROSE, k=chance.randrange(1, 30))
+        )
         kind = chance.choice([ev.Text, ev.Text, ev.Thinking])
         while text:
             at = chance.choice([1, 3, 17, 60, len(text)])
             outputs.append(kind(delta=text[:at], message_id=f"m{number}"))
             text = text[at:]
-            if chance.random() < 0.05:
-                outputs.append(ev.ToolProgress(id="c", name="Bash", state="building", arguments_delta="{"))
+            if chance.random() < 0.1:
+                outputs.append(chance.choice(BETWEEN))
     return lawful(outputs)
 
 
