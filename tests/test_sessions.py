@@ -342,7 +342,7 @@ def test_what_was_said_is_found(runwire: Runwire) -> None:
         (events[0]["run_id"], "input"), (events[0]["run_id"], "message"),
     }  # fmt: skip
     assert all("[needle]" in hit["snippet"] for hit in hits)
-    assert runwire("search", "hay*").stdout.count("\n") == 2
+    assert runwire("search", "hay*").stdout.count("\n") == 3
     assert runwire("search", "absent", status=1).stdout == ""
     assert runwire("search", '"NEAR( OR -', status=1).stdout == ""
 

@@ -8,14 +8,15 @@ from runwire.cli.options import Parser
 def main(argv: list[str]) -> int:
     """Run the command."""
     args = parser().parse_args(argv)
-    from runwire.cli.lines import ago, opened, put_json
+    from runwire.cli.lines import ago, opened, put_json, put_table
 
     with opened(recover=False) as store:
         hits = store.search(" ".join(args.text), limit=args.limit)
     if args.json:
         put_json(hits)
-    for hit in () if args.json else hits:
-        print(f"{hit.run_id[:12]}  {hit.seq:>6}  {ago(hit.ts):>4}  {hit.kind:<10}  {hit.snippet}")
+    elif hits:
+        rows = [(hit.run_id[:12], str(hit.seq), ago(hit.ts), hit.kind, hit.snippet) for hit in hits]
+        put_table(("RUN", "SEQ", "AGE", "KIND", "TEXT"), rows)
     return 0 if hits else 1
 
 
