@@ -58,11 +58,15 @@ def answer(store: Store, run: RunRecord, words: Sequence[str], request_id: str |
 
 
 def value_of(asked: Asked, words: Sequence[str]) -> Any:
-    """The answer as the agent takes it: the id of an option, or a text for each question.
+    """The answer as the agent takes it: the id of an option, or a text for each question. `1, 3`: several options.
 
     >>> once = ev.PermissionOption(id="a1", label="Allow", effect="allow_once")
     >>> value_of(ev.Permission(request_id="r", title="ls", options=[once]), ["yes"])
     'a1'
+    >>> sizes = [ev.Choice(label="S"), ev.Choice(label="M"), ev.Choice(label="L")]
+    >>> ask = ev.Ask(prompt="Which?", options=sizes, multi_select=True, allow_free_text=True)
+    >>> value_of(ev.Question(request_id="r", questions=[ask]), ["1, l"])
+    {'Which?': 'S, L'}
     """
     if isinstance(asked, ev.Permission):
         return _choice(asked, " ".join(words))
@@ -86,7 +90,14 @@ def _choice(asked: ev.Permission, word: str) -> str:
     raise UsageError(f"{word!r} is no answer to this; it can be: {known}")
 
 
-def _label(ask: ev.Ask, word: str) -> str:
+def _label(ask: ev.Ask, words: str) -> str:
+    """One option, or several with commas between them where several may be chosen."""
+    if ask.multi_select and words.lower() not in {option.label.lower() for option in ask.options}:
+        return ", ".join(_one(ask, word.strip()) for word in words.split(","))
+    return _one(ask, words)
+
+
+def _one(ask: ev.Ask, word: str) -> str:
     """An option by its number or its label, else the user's own words where they are allowed."""
     if word.isdigit() and 1 <= int(word) <= len(ask.options):
         return ask.options[int(word) - 1].label
