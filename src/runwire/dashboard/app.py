@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple
 from rich.text import Text
 from textual.app import App
 from textual.binding import Binding, BindingType
+from textual.css.query import NoMatches
 
 from runwire import events as ev
 from runwire.background.asking import value_of
@@ -83,9 +84,17 @@ class Dashboard(App[None]):
             except (NotImplementedError, RuntimeError, ValueError):
                 pass  # not in the main thread, or not on this system
 
+    def on_unmount(self) -> None:
+        """Nobody looks any more."""
+        if self._watch is not None:
+            self._watch.stop()
+
     def on_told(self, message: Told) -> None:
         """A thread has something to tell."""
-        message.call()
+        try:
+            message.call()
+        except NoMatches:
+            pass  # what it is about is just coming to the screen, or going
 
     # --- looking --------------------------------------------------------------------------------------------------
 
@@ -180,8 +189,6 @@ class Dashboard(App[None]):
 
     def action_leave(self) -> None:
         """Leave. Nothing is stopped; a stop that is under way has been asked for and is not made sure of."""
-        if self._watch is not None:
-            self._watch.stop()
         self.left = [
             f"[the run {run_id} was asked to stop and goes on; to make sure: runwire stop {run_id}]"
             for run_id, thread in self._stopping.items()

@@ -102,10 +102,9 @@ class Survey:
         places: set[str] = set()
         rows: list[Row] = []
         for session in [*sessions, *self._others(sessions, [*going, *more])]:
-            newest = session.cwd not in places
-            places.add(session.cwd)
-            row = self._row(session, going.get(session.session_id, []), newest=newest)
+            row = self._row(session, going.get(session.session_id, []), newest=session.cwd not in places)
             if row is not None:
+                places.add(session.cwd)
                 rows.append(row)
         self._forget({row.key for row in rows}, {row.run.run_id for row in rows})
         return Board(sorted(rows, key=lambda row: GROUPS.index(row.group)))

@@ -101,7 +101,7 @@ def row_text(row: Row, width: int, now: int) -> Text:
             (padded(title, first), "bold"), (" ", ""), (right, style), (" ", ""), (cut(said, room - first), "dim"),
             end="", no_wrap=True,
         )  # fmt: skip
-    right = "  ".join(facts)
+    right = cut("  ".join(facts), max(width - 6, 1))
     room = max(width - 2 - cells(right) - 2, 1)
     below = "  ".join(part for part in (who, short, cost(row) if width < NARROW else "", said) if part)
     return Text.assemble(
