@@ -78,7 +78,7 @@ $(AGENTS_READY): agents/package.json
 # skipped, so a machine where they cannot be installed is no failure.
 tools:
 	@missing=''; \
-	for pair in zsh:zsh fish:fish bwrap:bubblewrap rg:ripgrep; do \
+	for pair in zsh:zsh fish:fish bwrap:bubblewrap rg:ripgrep tmux:tmux; do \
 		command -v "$${pair%%:*}" >/dev/null || missing="$$missing $${pair##*:}"; \
 	done; \
 	if test -n "$$missing" && test "$$(id -u)" = 0 && command -v apt-get >/dev/null; then \

@@ -146,7 +146,7 @@ def request_of(args: argparse.Namespace) -> Request:
     if args.attended and args.unattended:
         raise UsageError("--attended and --unattended contradict each other")
     return Request(
-        harness=args.harness or "native", command=command, model=args.model, approve=args.approve, allow=args.allow,
+        harness=args.harness or "native", command=command, model=_model(args.model), approve=args.approve, allow=args.allow,
         deny=args.deny, mcp=_absolute(args.mcp), sandbox=args.sandbox, fallback_model=args.fallback_model,
         max_tokens=args.max_tokens, max_turns=args.max_turns, max_cost=args.max_cost, effort=args.effort,
         output_schema=_absolute(schema), attended=args.attended or (args.bg and not args.unattended),
@@ -173,6 +173,12 @@ def wish_of(args: argparse.Namespace) -> Wish:
         run_id=_text(args.run_id), session_id=_text(args.session_id), native=args.resume_native,
         worktree=args.worktree, place=_absolute(args.cwd),
     )  # fmt: skip
+
+
+def _model(name: str | None) -> str | None:
+    """A scripted model may be a file; a worker is somewhere else."""
+    kind, _, file = (name or "").partition("/")
+    return f"scripted/{os.path.abspath(file)}" if kind == "scripted" and os.path.isfile(file) else name
 
 
 def _text(argument: str | None) -> str | None:
