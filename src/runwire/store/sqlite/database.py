@@ -66,11 +66,13 @@ MIGRATIONS = (_FIRST,)
 """One script for each version; a script that has been released is never changed."""
 
 
-def connect(path: str, fill: Fill, damaged: Callable[[str], None], suspect: Identity = None) -> sqlite3.Connection:
+def connect(
+    path: str, fill: Fill, damaged: Callable[[str], None], suspect: Identity, make_room: Callable[[], bool]
+) -> sqlite3.Connection:
     """Open it, make or bring it up to date. `damaged` is told under which name a damaged one was put aside.
 
     `fill` is handed a new one, empty but for its tables. `suspect` is the file that turned out to be damaged while it
-    was used. Raises NotReady where there can be none.
+    was used. `make_room` is called when the disk is full. Raises NotReady where there can be none.
     """
     until = time.monotonic() + PATIENCE
     while True:
@@ -83,6 +85,8 @@ def connect(path: str, fill: Fill, damaged: Callable[[str], None], suspect: Iden
                 suspect = None
                 return _made(path, fill)
         except (sqlite3.Error, UnicodeDecodeError) as error:
+            if is_full(error) and make_room():
+                continue
             if time.monotonic() >= until or not (is_damage(error) or "locked" in str(error)):
                 raise NotReady(why(path, error), "see that it can be written, or use --no-store") from None
             if is_damage(error):
@@ -108,6 +112,11 @@ def is_damage(error: Exception) -> bool:
         code = getattr(error, "sqlite_errorcode", None) or 0
         return code & 0xFF in _DAMAGE or any(word in str(error) for word in _MISSING)
     return isinstance(error, msgspec.DecodeError | UnicodeDecodeError)
+
+
+def is_full(error: Exception) -> bool:
+    """Whether an error says that the disk is full. Where SQLite cannot make its shared memory it says no more."""
+    return isinstance(error, sqlite3.OperationalError) and ("full" in str(error) or "disk I/O error" in str(error))
 
 
 def _opened(path: str) -> sqlite3.Connection | None:

@@ -65,8 +65,8 @@ class SqliteJournal:
             self._broken = True
             self.trouble = f"the store cannot be written any more: {error.strerror}"
             return None
-        if self._writer.full and self.trouble is None:
-            self.trouble = "the disk of the store is full"
+        if self._writer.full is not None and self.trouble is None:
+            self.trouble = self._writer.full
         if not _TOLD.isdisjoint(map(type, events)):
             self._tell(events)
         return lines

@@ -20,14 +20,13 @@ from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
 
 from runwire.errors import NotReady, RunwireError
 from runwire.store.sqlite.locks import file_name
+from runwire.store.sqlite.segment import MARGIN
 
 if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Iterator
     from contextlib import AbstractContextManager
 
-RESERVE = 1 << 20
-"""Bytes. What an agent says at once, and the end of its run, find room in it."""
 P = ParamSpec("P")
 R = TypeVar("R")
 S = TypeVar("S", bound="Placed")
@@ -85,7 +84,7 @@ class Place:
 
             self.make()
             suspect, self._suspect = self._suspect, None
-            self._database = connect(path, partial(rebuild, self), self._damaged, suspect)
+            self._database = connect(path, partial(rebuild, self), self._damaged, suspect, self.make_room)
             self._file = identity(path)
         return self._database
 
@@ -93,10 +92,12 @@ class Place:
         """A database that is damaged will be made again when it is next asked for. Raises NotReady for other errors."""
         from sqlite3 import Error
 
-        from runwire.store.sqlite.database import is_damage, why
+        from runwire.store.sqlite.database import is_damage, is_full, why
 
         if isinstance(error, OSError):
             raise self.unwritable(error) from None
+        if is_full(error) and self.make_room():
+            return
         if not is_damage(error):
             if not isinstance(error, Error):
                 raise error
@@ -179,11 +180,15 @@ def mended(method: Callable[Concatenate[S, P], R]) -> Callable[Concatenate[S, P]
 
 
 def _fill(path: str) -> None:
-    """A file that takes up room, or none at all."""
+    """A file that takes up room; a quarter of what there is at most."""
+    there = os.statvfs(os.path.dirname(path))
+    size = min(MARGIN, there.f_bavail * there.f_frsize // 4)
     file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
-        if os.write(file, bytes(RESERVE)) < RESERVE:
-            os.unlink(path)
+        if hasattr(os, "posix_fallocate"):
+            os.posix_fallocate(file, 0, max(size, 1))
+        else:
+            os.write(file, bytes(size))
     except OSError:
         os.unlink(path)
         raise

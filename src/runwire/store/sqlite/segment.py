@@ -20,12 +20,17 @@ if TYPE_CHECKING:
 EVERY = 256
 """Events between two entries of the index."""
 BLOCK = 1 << 18
+MARGIN = 1 << 22
+"""Bytes. What an agent says at once, and the end of its run, find room in it."""
 _PAIR = Struct("<QQ")
 _FULL = {errno.ENOSPC, errno.EDQUOT}
 
 
 class Writer:
-    """Appends whole lines. `make_room` is called once when the disk is full; it gives whether that helped."""
+    """Appends whole lines. `make_room` is called once when the disk is full; it gives whether that helped.
+
+    `full` says why the run should end now: there is room for its last words, and perhaps for nothing else.
+    """
 
     def __init__(self, path: str, make_room: Callable[[], bool], *, new: bool) -> None:
         flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | (os.O_EXCL if new else 0)
@@ -35,7 +40,8 @@ class Writer:
         self._size = os.fstat(self._file).st_size
         self._next = EVERY + 1  # the seq from which the index wants an entry
         self._make_room = make_room
-        self.full = False
+        self._enough = _enough()
+        self.full: str | None = None
 
     def append(self, lines: bytes, first: int, count: int) -> None:
         """Write these lines, whose first has this `seq`. Raises OSError; what is there then are whole lines."""
@@ -44,12 +50,14 @@ class Writer:
             try:
                 view = view[os.write(self._file, view) :]
             except OSError as error:
-                if error.errno in _FULL and not self.full and self._make_room():
-                    self.full = True
+                if error.errno in _FULL and self.full is None and self._make_room():
+                    self.full = "the disk of the store is full"
                     continue
                 os.ftruncate(self._file, at + lines.rfind(b"\n", 0, len(lines) - len(view)) + 1)
                 raise
         self._size = at + len(lines)
+        if self._size > self._enough and self.full is None:
+            self.full = "a file of the store may not become larger (ulimit -f)"
         if first >= self._next:
             self._enter(first, at)
             self._next = first + max(EVERY, count)
@@ -72,6 +80,14 @@ class Writer:
             os.write(self._index, _PAIR.pack(seq, offset))
         except OSError:
             self._next = 1 << 62  # it is only a help: the run goes on without
+
+
+def _enough() -> float:
+    """The size of a file from which a run should end, where the system bounds the size of files."""
+    import resource
+
+    limit = resource.getrlimit(resource.RLIMIT_FSIZE)[0]
+    return float("inf") if limit == resource.RLIM_INFINITY else max(limit - MARGIN, limit // 2)
 
 
 class Tail:
