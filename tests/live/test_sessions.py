@@ -93,12 +93,12 @@ def test_what_was_run_without_a_store_is_taken_in_and_gone_on_with(stage, agent)
     here = stage([Turn(text="The number is 42."), Turn(text="It was 42.")])
     first = completed(here.run("--no-store"), turns=1)
     runwire = here.command()[0]
-    options = {"env": here.env, "capture_output": True, "text": True, "check": True, "timeout": 50}
-    listed = subprocess.run([runwire, "import", "--native", agent.name], **options).stdout
+    options = {"env": here.env, "capture_output": True, "text": True, "timeout": 50}
+    listed = subprocess.run([runwire, "import", "--native", agent.name], check=True, **options).stdout
     assert first.native_session in listed
     assert str(here.project) in listed
-    subprocess.run([runwire, "import", "--native", agent.name, first.native_session], **options)
-    (row,) = json.loads(subprocess.run([runwire, "runs", "--json"], **options).stdout)
+    subprocess.run([runwire, "import", "--native", agent.name, first.native_session], check=True, **options)
+    (row,) = json.loads(subprocess.run([runwire, "runs", "--json"], check=True, **options).stdout)
     assert (row["harness"], row["native_session_id"]) == (agent.name, first.native_session)
     again = completed(here.run("--resume", row["session_id"], prompt="Which?"), turns=1, prompt="Which?")
     assert again.native_session == first.native_session

@@ -44,7 +44,7 @@ class Result:
 Item: TypeAlias = User | Assistant | Result
 
 
-_INTERRUPTED = "The call was interrupted; it may have had an effect."
+INTERRUPTED = "The call was interrupted; it may have had an effect."
 
 
 @dataclass
@@ -66,7 +66,7 @@ class Conversation:
             whole.append(item)
             if isinstance(item, Assistant):
                 open_calls = (call for call in item.answer.calls if id(call) not in answered)
-                whole += [Result(call, _INTERRUPTED, is_error=True) for call in open_calls]
+                whole += [Result(call, INTERRUPTED, is_error=True) for call in open_calls]
         self.items = whole
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from msgspec import UNSET, json
 
 from runwire import events as ev
-from runwire.agent.conversation import Assistant, Item, Result, User
+from runwire.agent.conversation import INTERRUPTED, Assistant, Item, Result, User
 from runwire.formats.answers import Answer, Call
 
 if TYPE_CHECKING:
@@ -57,10 +57,9 @@ class History:
             case ev.ToolStart():
                 self._turn.calls[event.id] = self._call(event)
             case ev.ToolEnd() if (call := self._turn.calls.get(event.id)) is not None:
+                output = event.output or (INTERRUPTED if event.status == "interrupted" else "")
                 failed = event.status != "ok"
-                self._turn.results[event.id] = Result(
-                    call, event.output or "", is_error=failed, media=event.media or []
-                )
+                self._turn.results[event.id] = Result(call, output, is_error=failed, media=event.media or [])
             case ev.TurnDone():
                 if self._turn.over:
                     self._close()
