@@ -22,7 +22,6 @@ Laid = NewType("Laid", str)
 """Lines that fit and are harmless, as `block` gives them."""
 _TELLING = set("|`~>#-*+0123456789")
 """Characters that the first word of a line begins with which tells something."""
-_WORD = re.compile(r"[^ \n]+")
 _TOKEN = re.compile(r" *[^ \n]+")  # of code, which is written with the blanks before it
 _GAP = re.compile(r"\n{3,}")
 
@@ -120,8 +119,14 @@ def block(text: str, *, code: bool = False) -> tuple[int, Laid, int]:
 
 
 def styled(text: str, style: str) -> str:
-    """Every word in that style; the blanks between them have none."""
-    return _WORD.sub(rf"{sgr(style)}\g<0>{RESET}", text)
+    r"""Every word in that style; the blanks between them have none.
+
+    >>> styled("a  b", "dim")
+    '\x1b[2ma\x1b[0m  \x1b[2mb\x1b[0m'
+    """
+    begin = sgr(style)
+    each = text.replace(" ", f"{RESET} {begin}").replace("\n", f"{RESET}\n{begin}")
+    return f"{begin}{each}{RESET}".replace(begin + RESET, "")  # words of no letters: between two blanks
 
 
 def indented(text: str, indent: int) -> str:
