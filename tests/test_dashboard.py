@@ -358,8 +358,8 @@ def test_a_store_that_cannot_be_read_is_told(tmp_path: Path) -> None:
 
 
 @pytest.fixture
-def here(runwire: Runwire, monkeypatch: pytest.MonkeyPatch) -> str:
-    """The store of the program, with its environment."""
+def here(runwire: Runwire, background: Background, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The store of the program, with its environment; `background` ends what still goes on afterwards."""
     for name in set(os.environ) - {"PYTEST_CURRENT_TEST"}:
         monkeypatch.delenv(name)
     for name, value in runwire.env.items():

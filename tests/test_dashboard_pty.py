@@ -54,7 +54,9 @@ def env(runwire: Runwire) -> dict[str, str]:
 
 
 @pytest.fixture
-def dashboard(runwire: Runwire, env: dict[str, str]) -> Callable[..., FullScreen]:
+def dashboard(runwire: Runwire, background: Background, env: dict[str, str]) -> Callable[..., FullScreen]:
+    """Begins the program; `background` ends what still goes on afterwards."""
+
     def begin(*words: str, columns: int = 80, rows: int = 24, **more: str) -> FullScreen:
         argv = [str(runwire.program), "agents", *words]
         return FullScreen(argv, columns=columns, rows=rows, env=env | more, cwd=runwire.folder)
