@@ -1,9 +1,9 @@
 """Whole lines of plain text, laid out at once: what most text is, at the price of copying it.
 
 The rule: a short cut is never seen. What is taken here is placed as `prose` places it word by word; whatever needs a
-closer look (rows of tables, fences, tabs, characters of unknown width, words longer than a line, and with colour
-whatever has one) is left to it. The patterns are the law of what is plain: all of a text that they match holds nothing
-that a terminal would obey.
+closer look (rows of tables, fences, tabs, characters of unknown width, words longer than a line) is left to it. The
+patterns are the law of what is plain: a text that they match holds nothing that a terminal would obey, and the only
+escapes that are put into it are those of styles.
 """
 
 from __future__ import annotations
@@ -28,6 +28,8 @@ _GAP = re.compile(r"\n{3,}")
 
 class Setting:
     r"""How a text is set: its style, its left margin, whether it is Markdown. It lays out the plain lines of a text.
+
+    Markdown has no style of its own: its marks give it one.
 
     >>> from runwire.dialects.terminal.look import Look
     >>> Setting(Look(width=20)).laid("- so much does not fit in one line\nbut this\n|a|")
@@ -55,6 +57,14 @@ class Setting:
             pieces += line, "\n"
             at = end + 1
 
+    def coded(self, text: str, at: int = 0) -> tuple[str, int]:
+        """As many lines of code as stand as they are from there; and where the first line begins that does not."""
+        if self._width != self._look.width:
+            self._fit()
+        if (found := self._code(text, at)) is None:
+            return "", at
+        return _TOKEN.sub(rf"{sgr('cyan')}\g<0>{RESET}", found[0]) if self._look.color else found[0], found.end()
+
     def _fit(self) -> None:
         """Know the width, which may change while a run is shown, and with it the lines that stand as they are."""
         self._width = self._look.width
@@ -71,14 +81,6 @@ class Setting:
         line = rf"(?=.{{0,{self._room}}}\n) {{0,{self._most}}}+(?!{'|'.join(special)})[{letters}{narrow}]*+\n"
         self._standing = re.compile(f"(?:{line})++").match
         self._code = re.compile(rf"(?:(?=.{{0,{self._room}}}\n)(?! *(?:```|~~~))[{anything}]*+\n)++").match
-
-    def coded(self, text: str, at: int = 0) -> tuple[str, int]:
-        """As many lines of code as stand as they are from there; and where the first line begins that does not."""
-        if self._width != self._look.width:
-            self._fit()
-        if (found := self._code(text, at)) is None:
-            return "", at
-        return _TOKEN.sub(rf"{sgr('cyan')}\g<0>{RESET}", found[0]) if self._look.color else found[0], found.end()
 
     def _broken(self, line: str) -> str | None:
         """A line as lines that fit, set in but for the first; None if it needs a closer look."""
