@@ -20,7 +20,6 @@ from msgspec.structs import replace
 
 from runwire import events as ev
 from runwire.errors import NotReady, UsageError
-from runwire.events.batch import Batch
 from runwire.framing import clean
 from runwire.pipeline import Lawful, Reading, contract_of, started
 from runwire.process import Child, spawn
@@ -30,6 +29,7 @@ from runwire.pump.delivery import Delivery
 from runwire.pump.ends import faulty, unspawned
 from runwire.pump.outlets import Outlet
 from runwire.pump.plan import Origin, Plan
+from runwire.pump.storing import committed
 from runwire.redact import Redactor
 from runwire.seams import (
     Command,
@@ -361,8 +361,8 @@ class Run:
             return
         journal = self.plan.journal
         if journal is not None:
-            events = Batch(events, await journal.append(events))
-            if journal.trouble is not None and self._cause is None:
+            events = await committed(journal, events, self._law, _now())
+            if journal.trouble is not None:
                 self.stop_for("fault", journal.trouble)
         for outlet in self._outlets:
             outlet.give(events)

@@ -159,9 +159,13 @@ class Cost(Struct, kw_only=True):
 
 
 class Journal(Protocol):
-    """Where the events of one run go. It never raises: `trouble` says why the run should not go on."""
+    """Where the events of one run go. It never raises: `trouble` says why the run should not go on.
+
+    `ending` is what ends the run where the last events could not be kept: it is shown in their place, up to the result.
+    """
 
     trouble: str | None
+    ending: list[Event]
 
     async def append(self, events: Sequence[Event], /) -> bytes | None:
         """Commit these events; give them in the canonical wire, uncapped, or None where they could not be kept."""

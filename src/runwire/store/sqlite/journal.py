@@ -39,6 +39,7 @@ class SqliteJournal:
         self, place: Place, writer: Writer, run_id: str, session_id: str, generation: int, fsync: Fsync
     ) -> None:
         self.trouble: str | None = None
+        self.ending: list[Event] = []
         self._place = place
         self._writer = writer
         self._encoder = RunwireEncoder({"cap": "0"})
@@ -53,7 +54,7 @@ class SqliteJournal:
         """Commit these events, with one write; give them in the canonical wire."""
         if self._broken or not events:
             return None
-        lines = self._encoder.encode(events)
+        lines, size = self._encoder.encode(events), self._writer.size
         try:
             self._writer.append(lines, events[0].seq, len(events))
             if self._fsync == "always":
@@ -64,12 +65,26 @@ class SqliteJournal:
         except OSError as error:
             self._broken = True
             self.trouble = f"the store cannot be written any more: {error.strerror}"
+            self._end(size, events)
             return None
         if self._writer.full is not None and self.trouble is None:
             self.trouble = self._writer.full
         if not _TOLD.isdisjoint(map(type, events)):
             self._tell(events)
         return lines
+
+    def _end(self, size: int, events: Sequence[Event]) -> None:
+        """These were not kept: end the run as it is kept. Where not even that finds room it is recovered later."""
+        from runwire.store.sqlite.recovery import last_words
+
+        try:
+            self._writer.cut(size)
+            self.ending = last_words(self._writer.path, events[0], self.trouble or "")
+            lines = self._encoder.encode(self.ending)
+            self._writer.append(lines, self.ending[0].seq, len(self.ending))
+        except OSError:
+            return
+        self._tell(self.ending)
 
     async def close(self) -> None:
         """The rest is on the disk, unless that is left to the system; the facts are saved."""

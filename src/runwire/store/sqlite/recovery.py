@@ -83,6 +83,13 @@ def recover_run(place: Place, run: RunRecord) -> Recovery:
     return Recovery(run_id=run.run_id, session_id=run.session_id, tools=story.tools, cut=cut)
 
 
+def last_words(path: str, lost: Event, message: str) -> list[Event]:
+    """What ends a run of which `lost`, and all behind it, could not be kept."""
+    story = Unfinished(lost if isinstance(lost, ev.Started) else started("", lost.run_id, ""))
+    _read(path, story, Facts(lost.run_id, "", 0))
+    return story.close(Exit(cause="fault", message=message), now(), message)
+
+
 def _read(path: str, story: Unfinished, facts: Facts) -> tuple[int, int]:
     """Feed what is whole; the size of that, and how much was torn behind it."""
     good = seq = 0
@@ -128,9 +135,9 @@ def _append(place: Place, path: str, size: int, events: Sequence[Event]) -> None
 
 
 def _end(run: RunRecord) -> Exit:
-    if run.stopping:
-        return Exit(cause="cancel", message="it was stopped by force")
     when = " before it had begun" if run.status == "queued" else ""
+    if run.stopping:
+        return Exit(cause="cancel", message=f"it was stopped{when or ' by force'}")
     return Exit(cause="lost", message=f"the runwire process that ran it was gone{when}")
 
 

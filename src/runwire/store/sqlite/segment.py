@@ -34,18 +34,18 @@ class Writer:
 
     def __init__(self, path: str, make_room: Callable[[], bool], *, new: bool) -> None:
         flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | (os.O_EXCL if new else 0)
-        self._path = path
+        self.path = path
         self._file = os.open(path, flags, 0o600)
         self._index: int | None = None
-        self._size = os.fstat(self._file).st_size
+        self.size = os.fstat(self._file).st_size
         self._next = EVERY + 1  # the seq from which the index wants an entry
         self._make_room = make_room
         self._enough = _enough()
         self.full: str | None = None
 
     def append(self, lines: bytes, first: int, count: int) -> None:
-        """Write these lines, whose first has this `seq`. Raises OSError; what is there then are whole lines."""
-        at, view = self._size, memoryview(lines)
+        """Write these lines, whose first has this `seq`. Raises OSError; nothing of them is there then."""
+        at, view = self.size, memoryview(lines)
         while view:
             try:
                 view = view[os.write(self._file, view) :]
@@ -53,14 +53,19 @@ class Writer:
                 if error.errno in _FULL and self.full is None and self._make_room():
                     self.full = "the disk of the store is full"
                     continue
-                os.ftruncate(self._file, at + lines.rfind(b"\n", 0, len(lines) - len(view)) + 1)
+                self.cut(at)
                 raise
-        self._size = at + len(lines)
-        if self._size > self._enough and self.full is None:
+        self.size = at + len(lines)
+        if self.size > self._enough and self.full is None:
             self.full = "a file of the store may not become larger (ulimit -f)"
         if first >= self._next:
             self._enter(first, at)
             self._next = first + max(EVERY, count)
+
+    def cut(self, size: int) -> None:
+        """Take back what is behind so many bytes: an end of a run finds room there."""
+        os.ftruncate(self._file, size)
+        self.size = size
 
     def sync(self) -> None:
         """Put it on the disk."""
@@ -76,7 +81,7 @@ class Writer:
         try:
             if self._index is None:
                 flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
-                self._index = os.open(index_of(self._path), flags, 0o600)
+                self._index = os.open(index_of(self.path), flags, 0o600)
             os.write(self._index, _PAIR.pack(seq, offset))
         except OSError:
             self._next = 1 << 62  # it is only a help: the run goes on without
