@@ -274,18 +274,19 @@ def test_follow_ups_are_run_in_order_and_once(background: Background, runwire: R
 
 
 def test_a_prompt_that_waits_can_be_withdrawn(background: Background, runwire: Runwire) -> None:
-    gate = Gate(background.folder, "gate")
+    Gate(background.folder, "gate")
     told = background.begin(PROMPTED, "first")
     background.note("pid")
     sent = json.loads(runwire("send", told["session_id"], "second", "--json").stdout)
-    stopping = subprocess.Popen([runwire.program, "stop", sent["run_id"]], env=runwire.env, stdout=subprocess.PIPE)
-    until(lambda: background.row(sent["run_id"]).get("stopping"))
-    gate.open()
-    out, _ = stopping.communicate(timeout=LIMIT)
-    assert out.decode() == f"{sent['run_id']} cancelled\n"
+    assert runwire("stop", sent["run_id"]).stdout == f"{sent['run_id']} cancelled\n"
+    assert background.row(told["run_id"])["status"] == "running", "what goes on is not disturbed"
     events = runwire.stored(sent["run_id"])
     assert breaches(events) == []
     assert (text(events), events[-1]["status"]) == ("", "cancelled")
+    assert remarks(events) == ["recovered: it was stopped before it had begun"]
+    again = json.loads(runwire("send", told["session_id"], "third", "--json").stdout)
+    stopped = runwire("stop", told["session_id"]).stdout
+    assert stopped == f"{again['run_id']} cancelled\n{told['run_id']} cancelled\n", "of a session all is ended"
 
 
 def test_a_run_in_front_that_gets_a_follow_up_hands_it_to_a_worker(background: Background, runwire: Runwire) -> None:

@@ -146,8 +146,9 @@ def request_of(args: argparse.Namespace) -> Request:
     if args.attended and args.unattended:
         raise UsageError("--attended and --unattended contradict each other")
     return Request(
-        harness=args.harness or "native", command=command, model=_model(args.model), approve=args.approve, allow=args.allow,
-        deny=args.deny, mcp=_absolute(args.mcp), sandbox=args.sandbox, fallback_model=args.fallback_model,
+        harness=args.harness or "native", command=command, model=_model(args.model), approve=args.approve,
+        allow=args.allow, deny=args.deny, mcp=_absolute(args.mcp), sandbox=args.sandbox,
+        fallback_model=args.fallback_model,
         max_tokens=args.max_tokens, max_turns=args.max_turns, max_cost=args.max_cost, effort=args.effort,
         output_schema=_absolute(schema), attended=args.attended or (args.bg and not args.unattended),
         timeout=args.timeout, idle_timeout=args.idle_timeout, settle=args.settle / 1000,

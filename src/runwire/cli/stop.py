@@ -1,10 +1,18 @@
-"""`runwire stop`: end runs: ask the agent, then make it. A run that has ended is left as it is."""
+"""`runwire stop`: end runs: ask the agent, then make it. A run that has ended is left as it is.
+
+Of a session, everything is ended: what waits first, then what goes on.
+"""
 
 from __future__ import annotations
+
+from typing import TYPE_CHECKING
 
 from runwire.cli.attach import found_run
 from runwire.cli.options import Parser, seconds
 from runwire.cli.writing import say
+
+if TYPE_CHECKING:
+    from runwire.seams.storing import RunRecord, Store
 
 
 def main(argv: list[str]) -> int:
@@ -16,8 +24,7 @@ def main(argv: list[str]) -> int:
 
     status = 0
     with opened() as store:
-        for name in args.run:
-            run = found_run(store, name)
+        for run in [run for name in args.run for run in _named(store, name)]:
             if run.status not in LIVE:
                 print(f"{run.run_id} had ended: {run.status}")
                 continue
@@ -30,9 +37,21 @@ def main(argv: list[str]) -> int:
     return status
 
 
+def _named(store: Store, name: str) -> list[RunRecord]:
+    """The run of that id; or all that goes on and waits in the session of that id, else its last run."""
+    from runwire.seams.storing import LIVE, NotFound
+
+    try:
+        return [store.run(name)]
+    except NotFound:
+        run = found_run(store, name)
+        live = [one for one in store.runs(session_id=run.session_id) if one.status in LIVE]
+        return live or [run]
+
+
 def parser() -> Parser:
     """The options of the command."""
     made = Parser(prog="runwire stop", description=__doc__)
-    made.add_argument("run", nargs="+", metavar="RUN", help="its id, or that of its session; the beginning does")
+    made.add_argument("run", nargs="+", metavar="RUN", help="its id, or that of a session; the beginning does")
     made.add_argument("--patience", type=seconds, default=15.0, metavar="S", help="wait so long for it (default: 15)")
     return made

@@ -37,6 +37,7 @@ __all__ = [
 ]  # fmt: skip
 
 _TITLE = 60
+_RECENT = 20  # a session of which no run was begun is none to go on with
 _PLAIN = (str, int, float, bool)
 
 
@@ -282,7 +283,7 @@ def _apart(store: Store | None, session: SessionRecord) -> SessionRecord:
 
 
 def _latest(store: Store, cwd: str) -> SessionRecord:
-    found = store.sessions(cwd=clean(cwd), limit=1)
+    found = [session for session in store.sessions(cwd=clean(cwd), limit=_RECENT) if session.runs]
     if not found:
         raise UsageError(f"no session has been held in {cwd}; runwire sessions lists all")
     return found[0]

@@ -8,14 +8,11 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Self
 
-import msgspec
-
 from runwire.seams.storing import (
     LIVE,
     Cost,
     Group,
     Hit,
-    NotFound,
     Order,
     Reader,
     Recovery,
@@ -23,10 +20,10 @@ from runwire.seams.storing import (
     SessionRecord,
     StoreKind,
 )
-from runwire.store.sqlite import rows
-from runwire.store.sqlite.claims import SqliteClaim, insert_run, insert_session, take
+from runwire.store.sqlite import inbox, rows
+from runwire.store.sqlite.claims import SqliteClaim, insert_session, take
 from runwire.store.sqlite.locks import Lock, begun
-from runwire.store.sqlite.place import Place, Placed, mended, now
+from runwire.store.sqlite.place import Place, Placed, mended
 from runwire.store.sqlite.segment import Tail, index_of, last_lines
 
 if TYPE_CHECKING:
@@ -118,35 +115,7 @@ class SqliteStore(Placed):
     @mended
     def post(self, order: Order, /) -> bool:
         """Put an order into the inbox; a prompt is in the list as a queued run."""
-        with self._place.transaction() as database:
-            row = database.execute(
-                "SELECT harness, cwd, served FROM sessions WHERE session_id = ?", (order.session_id,)
-            )
-            found = row.fetchone()
-            if found is None:
-                raise NotFound(f"there is no session {order.session_id!r} in the store; runwire sessions lists them")
-            harness, cwd, served = found
-            known = database.execute("SELECT 1 FROM inbox WHERE input_id = ?", (order.input_id,)).fetchone()
-            if known is None:
-                database.execute(
-                    "INSERT INTO inbox (input_id, session_id, run_id, verb, body, created) VALUES (?,?,?,?,?,?)",
-                    (
-                        order.input_id, order.session_id, order.run_id, order.verb,
-                        msgspec.json.encode(order).decode(), now(),
-                    ),
-                )  # fmt: skip
-            if order.verb == "prompt" and known is None:
-                run = RunRecord(
-                    run_id=order.run_id, session_id=order.session_id, harness=order.settings.get("harness", harness),
-                    cwd=cwd, model=order.settings.get("model"), prompt=order.text, background=True,
-                    settings=order.settings,
-                )  # fmt: skip
-                insert_run(database, run, "queued")
-            elif order.verb == "stop":
-                database.execute(
-                    "UPDATE runs SET stopping = 1 WHERE run_id = ? AND status IN ('queued', 'running')", (order.run_id,)
-                )
-        return bool(served) and self._is_held(order.session_id)
+        return inbox.post(self._place, order) and self._is_held(order.session_id)
 
     @mended
     def enter(self, session: SessionRecord) -> None:
@@ -166,13 +135,7 @@ class SqliteStore(Placed):
     @mended
     def orders(self, run_id: str, /) -> list[Order]:
         """What was said to this run since the last call."""
-        query = "SELECT position, body FROM inbox WHERE run_id = ? AND verb != 'prompt' AND NOT taken ORDER BY position"
-        if self._database.execute(query, (run_id,)).fetchone() is None:
-            return []
-        with self._place.transaction() as database:
-            found = database.execute(query, (run_id,)).fetchall()
-            database.executemany("UPDATE inbox SET taken = 1 WHERE position = ?", [(row[0],) for row in found])
-        return [msgspec.json.decode(row[1], type=Order) for row in found]
+        return inbox.orders(self._place, run_id)
 
     # --- the whole ------------------------------------------------------------------------------------------------
 
