@@ -14,6 +14,7 @@ import pytest
 from fake_agents import agent
 from stored_runs import kept
 
+from runwire.seams.storing import Order, SessionRecord
 from runwire.store.sqlite import SqliteStore
 
 if TYPE_CHECKING:
@@ -139,9 +140,7 @@ def test_it_is_made_again_while_others_use_it(whole: Path, tmp_path: Path) -> No
             assert one.session("live").title == "Named"
 
 
-def kept_session(name: str) -> object:
-    from runwire.seams.storing import SessionRecord
-
+def kept_session(name: str) -> SessionRecord:
     return SessionRecord(session_id=name, cwd="/", harness="sample")
 
 
@@ -204,3 +203,47 @@ def test_a_place_that_cannot_be(runwire_bin: Path, clean_env: dict[str, str], tm
 
 if sys.platform != "linux":
     pytestmark = pytest.mark.skip(reason="one machine is enough to try this on")
+
+
+# --- what no segment tells --------------------------------------------------------------------------------------------
+
+
+def test_what_no_segment_tells_is_taken_from_the_damaged_one(tmp_path: Path) -> None:
+    """As far as it can be read: here the damage is in a table that is beside the matter, or the file is cut short."""
+    home = tmp_path / "home"
+    with SqliteStore(str(home)) as store:
+        kept(store, "run-gone", "session-gone")
+        store.remove("session-gone")
+        settings = {"command": ["box", "agent"], "harness": "sample"}
+        kept(store, "run", "fork")
+        database = store._place.database
+        database.execute("UPDATE runs SET settings = ?", (json.dumps(settings),))
+        database.execute("UPDATE sessions SET parent_session_id = 'a', worktree_path = '/w', worktree_branch = 'b'")
+        store.rename("fork", "Mine é")
+        kept(store, "run-1", "session")
+        store.enter(SessionRecord(session_id="young", cwd="/", harness="sample"))
+        for session_id in ("young", "session"):
+            store.post(Order(input_id=f"i-{session_id}", session_id=session_id, verb="prompt", run_id=f"q-{session_id}",
+                             text="Do that", settings=settings))  # fmt: skip
+        store.search("below")
+        query = "SELECT rootpage FROM sqlite_master WHERE name = 'sessions_by_time'"
+        (page,) = database.execute(query).fetchone()
+    data = (home / "runwire.db").read_bytes()
+    for damaged in copies(home, tmp_path, [over(data, (page - 1) * PAGE, b"\xff" * PAGE)]):
+        with SqliteStore(str(damaged)) as store:
+            store.recover()
+            store.sessions()
+            assert store.notices
+            assert {run.run_id: run.status for run in store.runs()} == {
+                "run": "failed", "run-1": "failed", "q-young": "queued", "q-session": "queued",
+            }  # fmt: skip
+            fork = store.session("fork")
+            assert (fork.title, fork.parent_session_id) == ("Mine é", "a")
+            assert (fork.worktree_path, fork.worktree_branch) == ("/w", "b")
+            assert store.run("run").settings == settings
+            assert store.run("q-young").settings == settings
+            claim = store.claim("session")
+            assert [order.text for order in iter(claim.next, None)] == ["Do that"]
+            claim.release()
+            assert {cost.key for cost in store.costs("session")} == {"fork", "session", "session-gone"}
+            assert not store.post(Order(input_id="i-young", session_id="young", verb="prompt", run_id="q-young"))

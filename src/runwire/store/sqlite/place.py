@@ -33,11 +33,12 @@ S = TypeVar("S", bound="Placed")
 
 
 class Place:
-    """Paths and the database of one store. `notices` gathers what a person should be told."""
+    """Paths and the database of one store. `notices` gathers what a person should be told; `damaged` was put aside."""
 
     def __init__(self, root: str) -> None:
         self.root = root
         self.notices: list[str] = []
+        self.damaged: str | None = None
         self._database: sqlite3.Connection | None = None
         self._file: tuple[int, int] | None = None
         self._suspect: tuple[int, int] | None = None
@@ -143,6 +144,7 @@ class Place:
         return os.path.join(self.root, "logs", file_name(run_id) + ".log")
 
     def _damaged(self, name: str) -> None:
+        self.damaged = name
         self.notices.append(f"the index of the store was damaged and is made again from the runs; it is kept as {name}")
 
 

@@ -1,4 +1,4 @@
-"""The database made again from the segments. Titles that were given and the inbox are not in them, all else is."""
+"""The database made again from the segments, and what is not in them from the damaged one, if it can be read."""
 
 from __future__ import annotations
 
@@ -37,6 +37,10 @@ def rebuild(place: Place, database: sqlite3.Connection) -> None:
                 if event := _event(line):
                     facts.add(event)
         facts.write(database)
+    if place.damaged is not None:
+        from runwire.store.sqlite.salvage import salvage
+
+        salvage(place.damaged, database)
 
 
 def _head(path: str) -> tuple[ev.Started, str] | None:
