@@ -18,11 +18,12 @@ import pytest
 from fake_agents import Gate, agent
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from processes import lives
+from processes import children, lives
 from stored_runs import check_lawful, kept, stored
 
 import runwire
 from runwire.background import following
+from runwire.errors import UsageError
 from runwire.seams.storing import RunRecord, SessionRecord
 from runwire.store import open_store
 from runwire.store.sqlite import SqliteStore
@@ -158,6 +159,25 @@ def test_two_runs_of_one_session(
     with open_store(program.home) as store:
         assert stored(store, "run-1") == b"".join(shown)
         assert [run.run_id for run in store.runs()] == (["run-2", "run-1"] if queue else ["run-1"])
+
+
+def test_an_id_that_is_used_already_leaves_no_agent_and_no_claim(tmp_path: Path) -> None:
+    home, before = str(tmp_path / "home"), children()
+
+    async def go(body: str, name: str) -> None:
+        command = agent(tmp_path, body, f"{name}.py")
+        with open_store(home) as store:
+            options: Any = {"harness": "claude", "command": command, "store": store, "session_id": name}
+            async with runwire.run("go", run_id="run-1", **options) as run:
+                await run.wait()
+
+    asyncio.run(go(SAYS, "first"))
+    with pytest.raises(UsageError, match="already"):
+        asyncio.run(go("init()\nforever()\n", "second"))
+    assert children() == before
+    with open_store(home) as store:
+        store.create(SessionRecord(session_id="second", cwd="/", harness="sample")).release()
+        assert [session.session_id for session in store.sessions()] == ["first"]
 
 
 # --- reapers ----------------------------------------------------------------------------------------------------------

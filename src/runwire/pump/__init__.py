@@ -29,7 +29,7 @@ from runwire.pump.delivery import Delivery
 from runwire.pump.ends import faulty, unspawned
 from runwire.pump.outlets import Outlet
 from runwire.pump.plan import Origin, Plan
-from runwire.pump.storing import committed
+from runwire.pump.storing import committed, unkept
 from runwire.redact import Redactor
 from runwire.seams import (
     Command,
@@ -179,11 +179,7 @@ class Run:
             except NotReady as error:
                 child = error
         self._child = child if isinstance(child, Child) else None
-        if plan.open is not None:
-            try:
-                plan.journal = plan.open()
-            except NotReady as error:
-                child = error
+        child = unkept(plan, self._child) or child
         self._outlets = [Outlet(name, sink, self._report) for name, sink in plan.sinks]
         beside = None if plan.beside is None else asyncio.ensure_future(plan.beside(self))
         try:

@@ -7,13 +7,33 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from runwire.errors import NotReady
 from runwire.events.batch import Batch
 from runwire.seams import Exit
 
 if TYPE_CHECKING:
     from runwire.events import Event
     from runwire.pipeline import Lawful
+    from runwire.process import Child
+    from runwire.pump.plan import Plan
     from runwire.seams.storing import Journal
+
+
+def unkept(plan: Plan, child: Child | None) -> NotReady | None:
+    """Open the journal; why it cannot be. Raises UsageError for an id that is used: of that run nothing is left."""
+    if plan.open is None:
+        return None
+    try:
+        plan.journal = plan.open()
+    except NotReady as error:
+        return error
+    except BaseException:
+        if child is not None:
+            child.kill()
+        if plan.close is not None:
+            plan.close()
+        raise
+    return None
 
 
 async def committed(journal: Journal, events: list[Event], law: Lawful | None, now: int) -> Batch:
