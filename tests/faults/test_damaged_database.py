@@ -178,6 +178,25 @@ def test_the_next_command_works(runwire_bin: Path, clean_env: dict[str, str], tm
     assert len(json.loads(runwire(runwire_bin, clean_env, "runs", "--json").stdout)) == 2
 
 
+@pytest.mark.parametrize("damage", ["random first page", "half of its pages", "empty"])
+def test_many_find_the_damage_at_once(
+    whole: Path, runwire_bin: Path, clean_env: dict[str, str], tmp_path: Path, damage: str
+) -> None:
+    """It is put aside once, made again once, and nobody sees half of the list."""
+    data = (whole / "runwire.db").read_bytes()
+    for home in copies(whole, tmp_path, [WHOLLY[damage](data) if damage in WHOLLY else b""]):
+        env = clean_env | {"RUNWIRE_HOME": str(home)}
+        argv = [runwire_bin, "runs", "--json"]
+        programs = [subprocess.Popen(argv, env=env, stdout=-1, stderr=-1, text=True) for _ in range(6)]
+        for program in programs:
+            listed, told = program.communicate(timeout=50)
+            assert program.returncode == 0, told
+            assert len(json.loads(listed)) == RUNS
+        assert len([path for path in home.glob("runwire.db.damaged-*") if path.name[-1].isdigit()]) == (
+            damage != "empty"
+        )
+
+
 @pytest.mark.parametrize("what", ["home is a file", "home is below a file", "the database is a folder"])
 def test_a_place_that_cannot_be(runwire_bin: Path, clean_env: dict[str, str], tmp_path: Path, what: str) -> None:
     home = Path(clean_env["RUNWIRE_HOME"])
