@@ -3,7 +3,7 @@
 
 SHELL = /bin/sh
 .DEFAULT_GOAL = help
-.PHONY: help setup agents tools run lint format check test bench tasks bench-tasks pins clean
+.PHONY: help setup agents tools run compiled lint format check test bench tasks bench-tasks pins clean
 
 # PYTHON: an interpreter of 3.11 or later; found by itself when empty. JOBS: processes that run tests.
 PYTHON =
@@ -92,6 +92,10 @@ run: $(READY) ## show our own agent at work on a scripted model; needs no key an
 	"$(CURDIR)/$(BIN)/runwire" run "fix the failing test" --model scripted/fix-add --approve full --json && \
 	echo 'The model was scripted, the tools were real. With a real one: --model anthropic/claude-sonnet-4-5 (or --harness claude)' >&2
 
+# The tests start runwire a thousand times; where Python may not write byte code each of them would compile it again.
+compiled: $(READY)
+	@$(BIN)/python -m compileall -q src
+
 lint: $(READY)
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
@@ -102,14 +106,14 @@ format: $(READY) ## let ruff repair what it can
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
 
-check: lint ## the gate: lint, format, types, architecture, tests that need nothing else (minutes)
+check: lint compiled ## the gate: lint, format, types, architecture, tests that need nothing else (minutes)
 	$(BIN)/pytest -q -n $(JOBS) -m "not live and not slow"
 
 $(LOCAL_READY): $(READY) constraints/local.txt
 	@$(UV) pip install --python $(BIN)/python --no-deps --require-hashes --compile-bytecode -r constraints/local.txt
 	@touch $@
 
-test: lint tools $(AGENTS_READY) $(LOCAL_READY) ## the gate and every test there is, also with the real agents
+test: lint compiled tools $(AGENTS_READY) $(LOCAL_READY) ## the gate and every test there is, also with the real agents
 	$(BIN)/pytest -n $(JOBS)
 
 bench: $(BENCH_READY) ## measure against the floor and the peers

@@ -22,7 +22,10 @@ if TYPE_CHECKING:
 
 __all__ = ["background", "runwire"]
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks at processes in /proc")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(sys.platform != "linux", reason="looks at processes in /proc"),
+]
 
 ASKS = """
 [[turns]]

@@ -20,7 +20,10 @@ if TYPE_CHECKING:
 
 __all__ = ["runwire"]
 
-pytestmark = pytest.mark.skipif(shutil.which("tmux") is None, reason="tmux is not installed")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(shutil.which("tmux") is None, reason="tmux is not installed"),
+]
 
 PROJECT = Path(__file__).resolve().parent.parent / "examples" / "sample-project"
 LIMIT = 40.0
