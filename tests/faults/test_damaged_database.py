@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from fake_agents import agent
-from stored_runs import kept
+from stored_runs import kept, stored
 
 from runwire.seams.storing import Order, SessionRecord
 from runwire.store.sqlite import SqliteStore
@@ -142,6 +142,27 @@ def test_it_is_made_again_while_others_use_it(whole: Path, tmp_path: Path) -> No
 
 def kept_session(name: str) -> SessionRecord:
     return SessionRecord(session_id=name, cwd="/", harness="sample")
+
+
+@pytest.mark.parametrize("size", [None, 20], ids=["finished", "unfinished"])
+def test_a_list_that_has_lost_its_last_rows(tmp_path: Path, size: int | None) -> None:
+    """After a power cut the events of a run may be there, and its row not."""
+    home = tmp_path / "home"
+    with SqliteStore(str(home)) as store:
+        kept(store, "run-0", "session")
+        kept(store, "run-gone", "session-gone")
+        store.remove("session-gone")
+    data = (home / "runwire.db").read_bytes()
+    with SqliteStore(str(home)) as store:
+        lines = kept(store, "run-1", "session-1", size)
+    (home / "runwire.db").write_bytes(data)
+    with SqliteStore(str(home)) as store:
+        assert [one.run_id for one in store.recover()] == ([] if size is None else ["run-1"])
+        assert [run.run_id for run in store.runs()] == ["run-1", "run-0"]
+        assert store.run("run-1").status == "failed"
+        assert stored(store, "run-1").startswith(b"".join(lines))
+        assert store.recover() == []
+        store.claim("session-1").release()
 
 
 # --- by the installed program -----------------------------------------------------------------------------------------

@@ -180,8 +180,8 @@ class SqliteStore(Placed):
                         database.execute(f"DELETE FROM {table} WHERE run_id = ?", (name,))  # noqa: S608 - names of ours
                 if gone := set(removed) >= set(known):
                     database.execute("DELETE FROM sessions WHERE session_id = ?", (session_id,))
-            for name in removed:
-                self._forget(name)
+                for name in removed:  # before the list forgets them: events that no row knows are taken for lost ones
+                    self._forget(name)
         finally:
             lock.release(delete=gone)
 

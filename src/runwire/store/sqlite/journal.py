@@ -48,6 +48,7 @@ class SqliteJournal:
         self._syncing: asyncio.Future[None] | None = None
         self._broken = False
         self._unsaved = False
+        self._listed = True  # the list has changed since it was put on the disk
         self._facts = Facts(run_id, session_id, generation)
 
     async def append(self, events: Sequence[Event], /) -> bytes | None:
@@ -101,7 +102,13 @@ class SqliteJournal:
             self._writer.close()
 
     async def _sync(self) -> None:
-        await asyncio.get_running_loop().run_in_executor(None, self._writer.sync)
+        await asyncio.get_running_loop().run_in_executor(None, self._put_on_the_disk)
+
+    def _put_on_the_disk(self) -> None:
+        self._writer.sync()
+        if self._listed:
+            self._listed = False
+            self._place.sync()
 
     def _sync_beside(self) -> None:
         if self._syncing is None or self._syncing.done():
@@ -117,6 +124,7 @@ class SqliteJournal:
         for event in events:
             if type(event) in _TOLD:
                 self._facts.add(event)
+        self._listed = True
         try:
             self._facts.save(self._place)
         except (sqlite3.Error, NotReady):

@@ -14,6 +14,7 @@ from runwire.events import AnyEvent
 from runwire.seams.storing import RunRecord, SessionRecord
 from runwire.store.sqlite.claims import insert_run, insert_session
 from runwire.store.sqlite.journal import Facts
+from runwire.store.sqlite.locks import file_name
 
 if TYPE_CHECKING:
     import sqlite3
@@ -22,12 +23,35 @@ if TYPE_CHECKING:
 
 _EVENTS: msgspec.json.Decoder[AnyEvent] = msgspec.json.Decoder(AnyEvent)
 _ENOUGH = 1 << 16
+_END = ".ndjson"
 
 
 def rebuild(place: Place, database: sqlite3.Connection) -> None:
     """Enter every run of which there are events into an empty database."""
+    _enter_all(place, database, _segments(place))
+    if place.damaged is not None:
+        from runwire.store.sqlite.salvage import salvage
+
+        salvage(place.damaged, database)
+
+
+def adopt(place: Place) -> None:
+    """Enter the runs that the list has lost: the events of a run may be on the disk before its row is."""
+    begun = place.database.execute("SELECT count(*) FROM runs WHERE status != 'queued'").fetchone()[0]
+    if len(_segments(place)) <= begun:
+        return
+    with place.transaction() as database:
+        known = {file_name(run_id) + _END for (run_id,) in database.execute("SELECT run_id FROM runs")}
+        _enter_all(place, database, [name for name in _segments(place) if name not in known])
+
+
+def _segments(place: Place) -> list[str]:
+    return [name for name in os.listdir(os.path.join(place.root, "runs")) if name.endswith(_END)]
+
+
+def _enter_all(place: Place, database: sqlite3.Connection, names: list[str]) -> None:
+    """Enter these runs, in the order in which they began. One without events has not begun."""
     folder = os.path.join(place.root, "runs")
-    names = [name for name in os.listdir(folder) if name.endswith(".ndjson")]
     found = [(name, *head) for name in names if (head := _head(os.path.join(folder, name))) is not None]
     for name, start, prompt in sorted(found, key=lambda one: (one[1].ts, one[0])):
         _enter(database, start, prompt)
@@ -37,10 +61,6 @@ def rebuild(place: Place, database: sqlite3.Connection) -> None:
                 if event := _event(line):
                     facts.add(event)
         facts.write(database)
-    if place.damaged is not None:
-        from runwire.store.sqlite.salvage import salvage
-
-        salvage(place.damaged, database)
 
 
 def _head(path: str) -> tuple[ev.Started, str] | None:

@@ -37,6 +37,9 @@ _DEAD = "WHERE status IN ('queued', 'running') AND host = ?"
 
 def recover_all(place: Place) -> list[Recovery]:
     """Every run of this machine whose process is gone. What another process holds is its own affair."""
+    from runwire.store.sqlite.rebuild import adopt
+
+    adopt(place)
     found = []
     for run in rows.runs(place.database, _DEAD, (platform.node(),)):
         if run.pid is not None or (run.status == "queued" and now() < run.created + FRESH):
