@@ -68,7 +68,7 @@ def check_failed(tmp_path: Path, status: str) -> bytes:
 
 
 @needs_walls
-@pytest.mark.parametrize("size", [300_000, 2_000_000, 7_000_000])
+@pytest.mark.parametrize("size", [600_000, 2_000_000, 7_000_000])
 def test_a_disk_that_fills_up(
     tmp_path: Path, clean_env: dict[str, str], runwire_bin: Path, run: str, size: int
 ) -> None:
