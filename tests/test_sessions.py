@@ -375,6 +375,13 @@ def test_a_run_is_exported_in_any_wire_and_imported_elsewhere(runwire: Runwire, 
     assert f"resumed={SID}" in text(again)
 
 
+def test_a_stored_run_is_played_again(runwire: Runwire) -> None:
+    events = runwire.run("go")
+    out = runwire("replay", events[0]["run_id"][:12], "--at-once", "--to", "runwire").stdout
+    assert [json.loads(line) for line in out.split("\n")[:-1]] == events
+    assert "no such file; and there is no run" in runwire("replay", "nothing", status=2).stderr
+
+
 def test_what_is_removed_is_gone_and_what_it_cost_is_not(runwire: Runwire) -> None:
     first, second = runwire.run("go"), runwire.run("go on", "-c", harness=None)
     runwire("rm", second[0]["run_id"])

@@ -1,18 +1,21 @@
-"""`runwire replay`: a recording again, at its own pace, faster, or at once."""
+"""`runwire replay`: a recording or a stored run again, at its own pace, faster, or at once."""
 
 from __future__ import annotations
 
+import os
 import time
 from argparse import ArgumentTypeError
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, BinaryIO
 
 from runwire.cli.options import Parser, duration, open_file
+from runwire.errors import UsageError
 
 if TYPE_CHECKING:
     from runwire.events import Event
 
 _EPILOG = """examples:
   runwire replay run.ndjson                      as it happened
+  runwire replay run_3f91                        a run of the store
   runwire replay run.ndjson --speed 10 --to text,stream=1
   runwire replay claude.jsonl --at-once --to runwire
 
@@ -32,12 +35,30 @@ def main(argv: list[str]) -> int:
     encoder = encoder_of(fitted(found.target or default_wire()))[1]
     follow(encoder)
     pace = Pace(0.0 if found.at_once else 1 / found.speed, found.longest)
-    with open_file(found.file) as file:
+    with _source(found.file) as file:
         for event in read(file, source=found.source):
             pace.wait(event)
             write_all(encoder.encode([event]))
     write_all(encoder.close())
     return 0
+
+
+def _source(name: str) -> BinaryIO:
+    """A file; or, where there is none of that name, a run of the store. Raises UsageError, NotFound."""
+    if name == "-" or os.path.exists(name) or os.path.basename(name) != name:
+        return open_file(name)
+    from io import BytesIO
+
+    from runwire.cli.attach import found_run
+    from runwire.cli.lines import opened
+    from runwire.seams.storing import NotFound, blocks
+
+    with opened() as store:
+        try:
+            run = found_run(store, name)
+        except NotFound as error:
+            raise UsageError(f"cannot read {name}: no such file; and {error}") from None
+        return BytesIO(b"".join(blocks(store.reader(run.run_id))))
 
 
 class Pace:
@@ -59,7 +80,7 @@ class Pace:
 def parser() -> Parser:
     """The options of the command."""
     made = Parser(prog="runwire replay", description=__doc__, epilog=_EPILOG)
-    made.add_argument("file", nargs="?", default="-", metavar="FILE", help="the recording; - or nothing: stdin")
+    made.add_argument("file", nargs="?", default="-", metavar="FILE", help="a recording, or the id of a stored run")
     made.add_argument("--from", dest="source", default="auto", metavar="WIRE", help="its wire (default: auto)")
     made.add_argument("--to", dest="target", metavar="WIRE", help="the wire to write (default: as `run` has it)")
     made.add_argument("--speed", type=_speed, default=1.0, metavar="N", help="N times as fast (default: 1)")
