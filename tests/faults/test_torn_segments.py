@@ -10,6 +10,7 @@ import pytest
 from stored_runs import check_recovered, kept, lines_of, orphaned, stored
 
 from runwire import events as ev
+from runwire.errors import NotReady
 from runwire.store.sqlite import SqliteStore
 from runwire.testing import sample_run
 
@@ -115,3 +116,20 @@ def test_a_long_run_is_read_from_anywhere_after_its_end_was_torn(store: SqliteSt
         whole = stored(store, "run").splitlines(keepends=True)
         for after in random.Random(end).choices(range(len(whole) + 3), k=60):
             assert stored(store, "run", after) == b"".join(whole[after:])
+
+
+def test_a_segment_that_cannot_be_read_costs_its_run_alone(store: SqliteStore, tmp_path: Path) -> None:
+    kept(store, "run-1", "session-1")
+    lines = kept(store, "run-2", "session-2", OPEN)
+    orphaned(store, b"", "run-1")
+    orphaned(store, b"".join(lines), "run-2")
+    path = tmp_path / "runs" / "run-1.ndjson"
+    path.unlink()
+    path.mkdir()  # root may read everything else
+    assert [one.run_id for one in store.recover()] == ["run-2"]
+    assert "run-1" in store.notices[0]
+    assert len(store.runs()) == 2
+    for read in (store.reader("run-1").read, lambda: store.tail("run-1", 9), lambda: store.claim("session-1")):
+        with pytest.raises(NotReady):
+            read()
+    store.search("below")

@@ -100,6 +100,7 @@ class SqliteStore(Placed):
         """The stored events of a run behind `after`."""
         return Tail(self._place.segment(run_id), after)
 
+    @mended
     def tail(self, run_id: str, size: int, /) -> bytes:
         """The last whole lines of a run."""
         return last_lines(self._place.segment(run_id), size)

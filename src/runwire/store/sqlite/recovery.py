@@ -49,7 +49,7 @@ def recover_all(place: Place) -> list[Recovery]:
             try:
                 again = rows.runs(place.database, "WHERE run_id = ?", (run.run_id,))
                 found += [recover_run(place, one) for one in again if one.status in LIVE and one.pid is None]
-            except NotReady as error:  # a full disk: what is stored can still be listed and read
+            except (NotReady, OSError) as error:  # a full disk, a bad one: what is stored can still be listed and read
                 place.notices.append(f"the run {run.run_id} has no result yet: {error}")
             finally:
                 lock.release()

@@ -5,7 +5,6 @@ Nothing is indexed while a run goes on: a search first takes in what has been st
 
 from __future__ import annotations
 
-import os
 import sqlite3
 from typing import TYPE_CHECKING
 
@@ -64,9 +63,11 @@ def _table(place: Place) -> None:
 def _take_in(place: Place) -> None:
     """Index what is stored and not indexed yet, run by run."""
     for run_id, searched in place.database.execute("SELECT run_id, searched FROM runs WHERE searched >= 0").fetchall():
-        if not os.path.exists(place.segment(run_id)):
-            continue
-        with open(place.segment(run_id), "rb", buffering=0) as file, place.transaction() as database:
+        try:
+            segment = open(place.segment(run_id), "rb", buffering=0)  # noqa: SIM115 - it is closed below
+        except OSError:
+            continue  # not there yet, or it cannot be read: the others can
+        with segment as file, place.transaction() as database:
             row = database.execute("SELECT searched, status FROM runs WHERE run_id = ?", (run_id,)).fetchone()
             if row is None or row[0] != searched:
                 continue  # another search was faster

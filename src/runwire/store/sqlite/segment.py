@@ -14,6 +14,8 @@ import os
 from struct import Struct
 from typing import TYPE_CHECKING
 
+from runwire.errors import NotReady
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -129,6 +131,8 @@ class Tail:
             self._file = os.open(self._path, os.O_RDONLY | os.O_CLOEXEC)
         except FileNotFoundError:
             return False
+        except OSError as error:
+            raise NotReady(f"the events in {self._path} cannot be read: {error.strerror}") from None
         if self._skip:
             seq, self._offset = nearest(self._path, self._file, self._skip + 1)
             self._skip -= seq - 1
@@ -136,7 +140,10 @@ class Tail:
 
     def _next(self) -> bytes:
         while True:
-            data = os.pread(self._file or 0, self._block, self._offset)
+            try:
+                data = os.pread(self._file or 0, self._block, self._offset)
+            except OSError as error:
+                raise NotReady(f"the events in {self._path} cannot be read: {error.strerror}") from None
             end = data.rfind(b"\n") + 1
             if end or len(data) < self._block:
                 self._offset += end
