@@ -22,7 +22,9 @@ from processes import children, lives
 from stored_runs import check_lawful, kept, stored
 
 import runwire
+from runwire import events as ev
 from runwire.background import following
+from runwire.dialects.runwire import RunwireEncoder
 from runwire.errors import UsageError
 from runwire.seams.storing import RunRecord, SessionRecord
 from runwire.store import open_store
@@ -30,7 +32,7 @@ from runwire.store.sqlite import SqliteStore
 from runwire.store.sqlite.locks import begun
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from runwire.events import Event
 
@@ -178,6 +180,42 @@ def test_an_id_that_is_used_already_leaves_no_agent_and_no_claim(tmp_path: Path)
     with open_store(home) as store:
         store.create(SessionRecord(session_id="second", cwd="/", harness="sample")).release()
         assert [session.session_id for session in store.sessions()] == ["first"]
+
+
+class Slow:
+    """A journal that puts each commit on the disk, the first ones slowly."""
+
+    trouble = None
+
+    def __init__(self) -> None:
+        self.ending: list[Event] = []
+        self.delays = [0.02, 0.01, 0.005]
+
+    async def append(self, events: Sequence[Event], /) -> bytes | None:
+        await asyncio.sleep(self.delays.pop(0) if self.delays else 0)
+        return RunwireEncoder({"cap": "0"}).encode(events)
+
+    async def close(self) -> None:
+        pass
+
+
+def test_what_two_tasks_say_is_shown_in_the_order_of_its_numbers(tmp_path: Path) -> None:
+    """What is sent to a run, while what it says itself is being put on the disk."""
+    gate = Gate(tmp_path, "gate")
+
+    async def go() -> list[Event]:
+        async with runwire.run("go", harness="claude", command=agent(tmp_path, WAITS)) as run:
+            batches = run.batches()
+            shown = list(await anext(batches))
+            run.plan.journal = Slow()
+            assert run._law is not None
+            said = [run._push(run._law, [ev.Activity(message=str(number))]) for number in range(9)]
+            await asyncio.gather(*said, asyncio.to_thread(gate.open))
+            return shown + [event async for batch in batches for event in batch]
+
+    shown = asyncio.run(go())
+    assert [event.seq for event in shown] == list(range(1, len(shown) + 1))
+    assert sum(isinstance(event, ev.Activity) for event in shown) == 9
 
 
 # --- reapers ----------------------------------------------------------------------------------------------------------

@@ -75,6 +75,7 @@ class Run:
         self.remarks: list[str] = []
         self._news = asyncio.Event()
         self._drained = asyncio.Event()
+        self._order = asyncio.Lock()
         self._delivery = Delivery(self._news.set)
         self._inbox: deque[list[Output]] = deque()
         self._outlets: list[Outlet] = []
@@ -356,13 +357,14 @@ class Run:
         if not events:
             return
         journal = self.plan.journal
-        if journal is not None:
-            events = await committed(journal, events, self._law, _now())
-            if journal.trouble is not None:
-                self.stop_for("fault", journal.trouble)
-        for outlet in self._outlets:
-            outlet.give(events)
-        self._delivery.give(events)
+        async with self._order:  # what another task says is stamped after these, and shown after them
+            if journal is not None:
+                events = await committed(journal, events, self._law, _now())
+                if journal.trouble is not None:
+                    self.stop_for("fault", journal.trouble)
+            for outlet in self._outlets:
+                outlet.give(events)
+            self._delivery.give(events)
         if isinstance(events[-1], ev.Result):
             self.result = events[-1]
         elif self._delivery.full:
