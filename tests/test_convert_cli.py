@@ -228,7 +228,7 @@ def test_empty_input_of_an_unknown_wire_is_wrong_usage(convert: Convert) -> None
 
 @pytest.mark.parametrize("wire", READ)
 def test_a_megabyte_of_garbage_is_read(convert: Convert, wire: str) -> None:
-    garbage = random.Random(7).randbytes(1_000_000)  # noqa: S311 - a seed, so that a red gate is red for everyone
+    garbage = random.Random(7).randbytes(1_000_000)
     done = convert("--from", wire, stdin=garbage)
     assert done.returncode == 0
     assert wire_breaches(done.stdout) == []
