@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from fake_agents import Gate, agent
 from processes import has_ended, watch
 
+from runwire import attach, run
+from runwire.seams.storing import NotFound
+from runwire.store import open_store
 from runwire.testing.law import breaches
+
+if TYPE_CHECKING:
+    from runwire.events import Event
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks at processes in /proc")
 
@@ -432,3 +439,24 @@ def test_a_directory_whose_name_is_no_text(runwire: Runwire, tmp_path: Path) -> 
         assert done.returncode == 0, done.stderr
     (row,) = runwire.listed("sessions")
     assert row["runs"] == 2
+
+
+def test_looking_on_from_python(tmp_path: Path) -> None:
+    """The events of a run while it goes on, from any place, as they are stored; leaving early stops nothing."""
+    store = open_store(str(tmp_path / "store"))
+
+    async def both() -> tuple[list[Event], list[Event], list[Event]]:
+        async with run("say hello", harness="scripted", store=store, cwd=tmp_path) as going:
+            events = aiter(going)
+            first = [await anext(events)]  # it is in the store before it is shown
+            with open_store(store.where) as other:
+                seen = [event async for event in attach(going.run_id, after=2, store=other)]
+            first += [event async for event in events]
+        again = [event async for event in attach(going.run_id[:12], store=store)]
+        return first, seen, again
+
+    first, seen, again = asyncio.run(both())
+    assert again == first
+    assert seen == first[2:]
+    with pytest.raises(NotFound):
+        asyncio.run(anext(attach("nothing", store=store)))

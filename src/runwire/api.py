@@ -13,7 +13,7 @@ raises `UsageError` before anything is started.
 from __future__ import annotations
 
 import os
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from io import BytesIO
@@ -33,7 +33,7 @@ from runwire.seams.storing import Store  # noqa: TC001 - read with the type hint
 from runwire.sessions import Request, Wish, choose, open_session, plan_of, stored
 from runwire.sinks.callable import CallableSink
 
-__all__ = ["Run", "convert", "prepare", "read", "run", "run_sync"]
+__all__ = ["Run", "attach", "convert", "prepare", "read", "run", "run_sync"]
 
 AnySink: TypeAlias = Sink | Callable[[Event], Awaitable[object] | object] | str
 """A sink, a callable that gets each event, or a text as `--to` takes it (`file:run.ndjson`)."""
@@ -235,6 +235,24 @@ def read(
     """The events of a recording, one by one, in flat memory. The arguments are those of `convert`."""
     with _open(source_data) as file:
         yield from _conversion(source, exit_code, stderr, sent, redact).events(file)
+
+
+async def attach(run: str, *, after: int = 0, store: Store | None = None) -> AsyncIterator[Event]:
+    """The events of a stored run with a `seq` above `after`, then those that come, to its result.
+
+    `run` is its id, or the beginning of it; `store` is that of the command line where none is given. Breaking off the
+    loop stops nothing. A run whose process dies meanwhile gets its result. Raises NotFound.
+    """
+    from runwire.sessions.following import follow_events
+    from runwire.store import open_store
+
+    ours = open_store() if store is None else store
+    try:
+        async for event in follow_events(ours, ours.run(run).run_id, after):
+            yield event
+    finally:
+        if store is None:
+            ours.close()
 
 
 def prepare_job(

@@ -23,10 +23,10 @@ from stored_runs import check_lawful, kept, stored
 
 import runwire
 from runwire import events as ev
-from runwire.background import following
 from runwire.dialects.runwire import RunwireEncoder
 from runwire.errors import UsageError
 from runwire.seams.storing import RunRecord, SessionRecord
+from runwire.sessions import following
 from runwire.store import open_store
 from runwire.store.sqlite import SqliteStore
 from runwire.store.sqlite.locks import begun

@@ -9,9 +9,9 @@ from msgspec.json import Decoder
 
 from runwire import events as ev
 from runwire.background import say
-from runwire.background.following import follow
 from runwire.errors import UsageError
 from runwire.seams.storing import LIVE, blocks
+from runwire.sessions.following import follow
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

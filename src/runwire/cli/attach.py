@@ -61,7 +61,7 @@ def found_run(store: Store, name: str) -> RunRecord:
 
 def look_on(store: Store, run_id: str, after: int, show: Show, *, follow_on: bool) -> int:
     """Show a run to its result; the status that it ends with."""
-    from runwire.background.following import follow
+    from runwire.sessions.following import follow
 
     for block in follow(store, run_id, after):
         if block:

@@ -11,12 +11,12 @@ from textual.binding import Binding, BindingType
 from textual.screen import Screen
 from textual.widgets import Static
 
-from runwire.background.following import follow
 from runwire.dashboard.drawing import MARKS, NARROW, Key, cost, keys, plain, since, status
 from runwire.dashboard.sheet import Sheet
 from runwire.dialects.terminal.ink import cells, cut
 from runwire.events import AnyEvent
 from runwire.pipeline import encoder_of
+from runwire.sessions.following import follow
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

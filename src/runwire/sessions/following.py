@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from typing import TYPE_CHECKING
 
+from msgspec.json import Decoder
+
+from runwire.events import AnyEvent
 from runwire.seams.storing import LIVE
 
 if TYPE_CHECKING:
+    from runwire.events import Event
     from runwire.seams.storing import Store
 
 EVERY = 0.02
@@ -22,6 +27,24 @@ def follow(store: Store, run_id: str, after: int = 0) -> Iterator[bytes]:
 
     A run whose process dies meanwhile gets its result here.
     """
+    for block in looks(store, run_id, after):
+        yield block
+        if not block:
+            time.sleep(EVERY)
+
+
+async def follow_events(store: Store, run_id: str, after: int = 0) -> AsyncIterator[Event]:
+    """The same, as events, in an event loop."""
+    decode = Decoder(AnyEvent).decode_lines
+    for block in looks(store, run_id, after):
+        for event in decode(block) if block else ():
+            yield event
+        if not block:
+            await asyncio.sleep(EVERY)
+
+
+def looks(store: Store, run_id: str, after: int = 0) -> Iterator[bytes]:
+    """One look after the other, without a pause between them: who asks waits a moment after each b""."""
     reader = store.reader(run_id, after)
     checked = 0.0
     try:
@@ -37,7 +60,6 @@ def follow(store: Store, run_id: str, after: int = 0) -> Iterator[bytes]:
             if over:
                 return
             yield b""
-            time.sleep(EVERY)
     finally:
         reader.close()
 
