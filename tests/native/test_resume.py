@@ -172,3 +172,20 @@ def test_history_from_events_of_several_runs() -> None:
     results = [(item.call.id, item.output, item.is_error) for item in items if isinstance(item, Result)]
     assert results == [("t", "no", True), ("t_2", INTERRUPTED, True)]
     assert [item.answer.text for item in items if isinstance(item, Assistant)] == ["Look.", "Done.", ""]
+
+
+def test_bullpen_counts_the_whole_session(native: Callable[[list[Turn]], Native]) -> None:
+    """As bullpen does: the figures of a resumed session go on from what it has used before."""
+    here = native([Turn(text="One."), Turn(text="Two.")])
+
+    def told(prompt: str, *words: str) -> list[dict[str, Any]]:
+        argv = [word for word in here.argv(prompt, "--wire", "bullpen", *words) if word != "--json"]
+        done = subprocess.run(argv, env=here.env, cwd=here.folder, capture_output=True, check=True, timeout=50)
+        return [json.loads(line) for line in done.stdout.splitlines()]
+
+    first, second = told("one")[-1], told("two", "--continue")
+    assert second[-1]["session_id"] == first["session_id"]
+    assert [event["kind"] for event in second] == ["assistant_text", "turn_done", "result"]
+    for event in second[-2:]:
+        assert event["usage"]["input_tokens"] > first["usage"]["input_tokens"]
+        assert event["usage"]["output_tokens"] > first["usage"]["output_tokens"]
