@@ -135,7 +135,7 @@ def run(  # noqa: PLR0913 - every parameter has a name, and a run has that many 
 def _remember(plan: Plan, store: Store | bool, wish: Wish) -> None:  # noqa: FBT001 - True stands for a store
     """Have the run kept, if it is wanted."""
     if store:
-        wish = wish._replace(moves=True, force=True)
+        wish = wish._replace(moves=True, chooses=True, force=True)
         plan.prepare = partial(_keep, None if store is True else store, wish)
     elif wish.resume is not None or wish.fork:
         raise UsageError("a session can only be gone on with where runs are kept: run(..., store=True)")

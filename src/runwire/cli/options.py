@@ -47,7 +47,7 @@ class Parser(argparse.ArgumentParser):
     def add_redaction(self) -> None:
         """`--redact shapes` and `--no-redact`."""
         self.add_argument(
-            "--redact", choices=["values", "shapes"], default="values",
+            "--redact", choices=["values", "shapes"],
             help="mask the values of secret variables (default), or also what looks like a token",
         )  # fmt: skip
         self.add_argument("--no-redact", action="store_true", help="mask nothing")

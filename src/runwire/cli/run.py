@@ -8,7 +8,7 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from runwire.cli.options import default_wire
-from runwire.cli.run_options import parser, prompt_of, request_of, wire_of, wish_of
+from runwire.cli.run_options import configure, parser, prompt_of, request_of, wire_of, wish_of
 from runwire.errors import NotReady, UsageError
 
 if TYPE_CHECKING:
@@ -38,8 +38,10 @@ class Asked(NamedTuple):
 def main(argv: list[str]) -> int:
     """Run the command."""
     args = parser().parse_args(argv)
-    wire, wish, request = wire_of(args, default_wire()), wish_of(args), request_of(args)
-    prompt, cwd = prompt_of(args), os.path.abspath(args.cwd or ".")
+    wire, wish = wire_of(args, default_wire()), wish_of(args)
+    cwd = os.path.abspath(args.cwd or ".")
+    _configure(args, cwd)
+    request, prompt = request_of(args), prompt_of(args)
     sinks: list[Any] = []
     if args.to:
         from runwire.api import open_sink
@@ -55,6 +57,17 @@ def main(argv: list[str]) -> int:
         return _dispatched(asked)
     with ExitStack() as stack:
         return _run(asked, sinks, stack)
+
+
+def _configure(args: argparse.Namespace, cwd: str) -> None:
+    """Take what the user and the project have settled; a project that goes too far is told of."""
+    from runwire.cli.writing import say
+    from runwire.sessions.configuration import Configuration, load
+
+    told, notices = (Configuration(), []) if args.no_config else load(cwd, os.environ)
+    for notice in notices:
+        say(f"runwire: {notice}")
+    configure(args, told)
 
 
 def _dispatched(asked: Asked) -> int:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     import argparse
 
     from runwire.sessions import Wish
+    from runwire.sessions.configuration import Configuration
     from runwire.sessions.request import Request
 
 _EPILOG = """examples:
@@ -30,6 +31,7 @@ exit status: 0 completed, 1 failed, 2 usage, 3 timed out, 4 not ready (program m
 5 permission denied, 6 a limit (turns, cost, tokens, refused), 130 / 143 cancelled by SIGINT / SIGTERM
 """
 _FORMATS = {"text": "text", "json": "runwire,only=result", "stream-json": "runwire"}
+_STORED = ("resume", "latest", "fork", "queue", "bg", "worktree")
 _LADDER = ["read", "ask", "edit", "full"]
 
 
@@ -66,6 +68,7 @@ def _session_options(found: Parser) -> None:
     add("--attended", action="store_true", help="somebody answers (runwire answer); so it is with --bg")
     add("--unattended", action="store_true", help="nobody does, even with --bg: what would be asked is refused")
     add("--no-store", action="store_true", help="keep nothing of the run")
+    add("--no-config", action="store_true", help="as if there were no configuration")
     add(
         "--fsync",
         choices=["none", "interval", "always"],
@@ -80,7 +83,7 @@ def _model_options(found: Parser) -> None:
     add("--effort", metavar="LEVEL", help="reasoning effort: low, medium, high")
     add("--output-schema", metavar="FILE", help="a JSON schema for the answer")
     add("--resume-native", metavar="ID", help="go on with this session of the agent itself")
-    add("--approve", choices=_LADDER, default="ask", help="what it may do (default: ask; unattended that denies)")
+    add("--approve", choices=_LADDER, help="what it may do (default: ask; unattended that denies)")
     add("--allow", action="append", default=[], metavar="RULE", help='"TOOL" or "TOOL:GLOB", such as "bash:git *"')
     add("--deny", action="append", default=[], metavar="RULE", help="the same, refused (both: native and claude)")
     add("--mcp", metavar="FILE", help="native: tools of the MCP servers of this file (the format of .mcp.json)")
@@ -128,8 +131,23 @@ def wire_of(args: argparse.Namespace, otherwise: str) -> str:
     return fitted(wire, verbose=args.verbose, quiet=args.quiet)
 
 
+def configure(args: argparse.Namespace, told: Configuration) -> None:
+    """What is not said on the command line is as the configuration has it."""
+    args.harness = args.harness or told.harness or "native"
+    args.model = args.model or told.models.get(args.harness)
+    args.approve = args.approve or told.approve or "ask"
+    args.redact = args.redact or told.redact or "values"
+    args.no_redact = args.no_redact or args.redact == "off"
+    args.fsync = args.fsync or told.fsync
+    args.no_store = args.no_store or (told.store is False and not any(getattr(args, flag) for flag in _STORED))
+    args.allow, args.deny = [*args.allow, *told.allow], [*args.deny, *told.deny]
+    for name in ("effort", "max_turns", "max_cost", "timeout", "idle_timeout"):
+        if getattr(args, name) is None:
+            setattr(args, name, getattr(told, name))
+
+
 def request_of(args: argparse.Namespace) -> Request:
-    """What the run is asked to do, without its prompt."""
+    """What the run is asked to do, without its prompt; `configure` comes first."""
     from shlex import split
 
     from runwire.sessions.request import Request
@@ -146,7 +164,7 @@ def request_of(args: argparse.Namespace) -> Request:
     if args.attended and args.unattended:
         raise UsageError("--attended and --unattended contradict each other")
     return Request(
-        harness=args.harness or "native", command=command, model=_model(args.model), approve=args.approve,
+        harness=args.harness, command=command, model=_model(args.model), approve=args.approve,
         allow=args.allow, deny=args.deny, mcp=_absolute(args.mcp), sandbox=args.sandbox,
         fallback_model=args.fallback_model,
         max_tokens=args.max_tokens, max_turns=args.max_turns, max_cost=args.max_cost, effort=args.effort,
@@ -163,14 +181,15 @@ def wish_of(args: argparse.Namespace) -> Wish:
     if args.resume is not None and args.latest:
         raise UsageError("--resume and --continue are two ways to say which session: use one")
     if args.no_store:
-        for flag in ("resume", "latest", "fork", "queue", "bg", "worktree"):
+        for flag in _STORED:
             if getattr(args, flag):
                 name = "continue" if flag == "latest" else flag
                 raise UsageError(f"--{name} needs the store, and --no-store keeps nothing")
     if args.resume_native is not None and (args.resume is not None or args.latest):
         raise UsageError("--resume-native is for a session of the agent that is not in the store; use --resume alone")
     return Wish(
-        resume=args.resume, latest=args.latest, fork=args.fork, moves=args.harness is not None, force=args.force,
+        resume=args.resume, latest=args.latest, fork=args.fork, moves=args.harness is not None,
+        chooses=args.model is not None, force=args.force,
         run_id=_text(args.run_id), session_id=_text(args.session_id), native=args.resume_native,
         worktree=args.worktree, place=_absolute(args.cwd),
     )  # fmt: skip

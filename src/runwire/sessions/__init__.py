@@ -44,15 +44,17 @@ _PLAIN = (str, int, float, bool)
 class Wish(NamedTuple):
     """Which session. `resume` is its id (or the beginning of it), `latest` the last one of the working directory.
 
-    `fork`: go on in a copy. `moves`: the harness was asked for by name, so it may be another than before. `force`: the
-    model that is asked for wins over that of the session. Ids are made where none are given. `native`: a session of the
-    agent itself. `worktree`: the session works in a worktree of its own. `place`: not in the directory of the session.
+    `fork`: go on in a copy. `moves`: the harness was asked for by name, so it may be another than before; `chooses`: so
+    was the model. `force`: the model that is asked for wins over that of the session. Ids are made where none are
+    given. `native`: a session of the agent itself. `worktree`: the session works in a worktree of its own. `place`: not
+    in the directory of the session.
     """
 
     resume: str | None = None
     latest: bool = False
     fork: bool = False
     moves: bool = False
+    chooses: bool = False
     force: bool = False
     run_id: str | None = None
     session_id: str | None = None
@@ -298,8 +300,10 @@ def _settled(request: Request, session: SessionRecord, wish: Wish, store: Store)
     model = settings.get("model") or (session.model if session.harness == "native" else None)
     command = request.command or settings.get("command", [])
     kept = replace(request, harness=session.harness, command=command)
-    if request.model is None or wish.force:
-        return replace(kept, model=request.model or model), ()
+    if not wish.chooses or request.model is None:
+        return replace(kept, model=model), ()
+    if wish.force:
+        return kept, ()
     if request.model == model:
         return kept, ()
     remark = f"the session keeps its model {model or 'of the agent'}, not {request.model}; --force changes it"
