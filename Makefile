@@ -89,7 +89,8 @@ tools:
 run: $(READY) ## show our own agent at work on a scripted model; needs no key and no network
 	@folder=$$(mktemp -d) && trap 'rm -rf "$$folder"' EXIT && trap 'exit 130' INT TERM && \
 	cp -R examples/sample-project/. "$$folder" && cd "$$folder" && \
-	"$(CURDIR)/$(BIN)/runwire" run "fix the failing test" --model scripted/fix-add --approve full --json && \
+	if test -t 1; then json=''; else json=--json; fi && \
+	"$(CURDIR)/$(BIN)/runwire" run "fix the failing test" --model scripted/fix-add --approve full $$json && \
 	echo 'The model was scripted, the tools were real. With a real one: --model anthropic/claude-sonnet-4-5 (or --harness claude)' >&2
 
 # The tests start runwire a thousand times; where Python may not write byte code each of them would compile it again.

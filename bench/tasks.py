@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import os
 import subprocess
 import sys
 import tempfile
@@ -26,6 +27,8 @@ from runwire.testing.model_server import ModelServer, Script, Turn
 
 HERE = Path(__file__).parent / "tasks"
 SCRIPTED = "scripted"
+FRESH = {"PYTHONDONTWRITEBYTECODE": "1"}
+"""A repair in the second of the first test run, of the same size, would be tested with the byte code of before."""
 
 
 @dataclass
@@ -61,16 +64,18 @@ def play(file: Path, harness: str, model: str) -> Row:
         begun = time.monotonic()
         result = _solve(task, folder, harness, model)
         seconds = time.monotonic() - begun
-        check = subprocess.run(["/bin/sh", "-c", task["check"]], cwd=folder, capture_output=True, check=False)
+        check = subprocess.run(
+            ["/bin/sh", "-c", task["check"]], cwd=folder, env=os.environ | FRESH, capture_output=True, check=False
+        )
         return Row(file.stem, check.returncode == 0, result, seconds)
 
 
 def _solve(task: dict[str, Any], folder: Path, harness: str, model: str) -> ev.Result:
     if model != SCRIPTED:
-        return asyncio.run(_run(task["prompt"], folder, harness, model, {}))
+        return asyncio.run(_run(task["prompt"], folder, harness, model, FRESH))
     turns = [msgspec.convert(turn, Turn) for turn in task["turns"]]
     with ModelServer(Script(turns=turns)) as server:
-        env = {"RUNWIRE_SCRIPTED_URL": server.anthropic_url}
+        env = FRESH | {"RUNWIRE_SCRIPTED_URL": server.anthropic_url}
         return asyncio.run(_run(task["prompt"], folder, harness, "scripted/solution", env))
 
 

@@ -100,7 +100,7 @@ def test_a_new_user_goes_all_the_way(tmux: Tmux, runwire: Runwire) -> None:
     tmux.shows("dispatched slow-1")
 
     tmux.types("runwire agents")
-    tmux.shows("needs input  2", "repair add", "python3 -m unittest", "Go on?")
+    tmux.shows("needs input  2", "repair add", "python3 -B -m unittest", "Go on?")
     tmux.press("/")
     tmux.types("repair")
     tmux.shows("needs input  1", "repair add")

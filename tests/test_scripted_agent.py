@@ -48,6 +48,16 @@ def test_it_repairs_the_sample_project(runwire_bin: Path, clean_env: dict[str, s
     assert before[: place["start"]] + replacement + before[place["end"] :] == (project / "calc.py").read_bytes()
 
 
+def test_the_scripted_model_repairs_it_too(runwire_bin: Path, clean_env: dict[str, str], project: Path) -> None:
+    """What `make run` shows. The tests pass at the end, although the repair leaves the file its size and its second."""
+    argv = [runwire_bin, "run", "fix the failing test", "--model", "scripted/fix-add", "--approve", "full", "--json"]
+    done = subprocess.run(argv, cwd=project, env=clean_env, capture_output=True, text=True, check=True, timeout=50)
+    events = [json.loads(line) for line in done.stdout.splitlines()]
+    tests = [event["status"] for event in events if event["kind"] == "tool_end" and event["name"] == "bash"]
+    assert tests == ["error", "ok"]
+    assert passes(project)
+
+
 def test_it_does_not_claim_what_is_not_so(runwire_bin: Path, clean_env: dict[str, str], project: Path) -> None:
     (project / "test_more.py").write_text(
         "import unittest\nclass More(unittest.TestCase):\n    def test_it(self): self.fail('never')\n"
