@@ -271,6 +271,56 @@ def test_reading_is_lazy() -> None:
     assert (events.kind(first), source.reads) == ("started", 1)
 
 
+@pytest.mark.parametrize("options", [{"approve": "never"}, {"redact": "all"}])
+def test_a_value_that_is_not_known_is_refused_before_anything_is_started(options: dict[str, Any]) -> None:
+    with pytest.raises(UnknownName, match="unknown value of"):
+        runwire.run("hello", harness="scripted", **options)
+
+
+@pytest.mark.parametrize("harness", ["native", "scripted", "claude"])
+def test_where_there_is_nothing_to_work_in_the_run_cannot_begin(tmp_path: Path, harness: str) -> None:
+    env = {"RUNWIRE_SCRIPTED_URL": "http://127.0.0.1:9"}
+    result = runwire.run_sync("hello", harness=harness, model="scripted/x", cwd=tmp_path / "gone", env=env)
+    assert (result.code, result.message) == (
+        "spawn_failed",
+        f"the working directory {tmp_path / 'gone'} does not exist",
+    )
+
+
+def test_a_scripted_model_that_nobody_plays_is_told_of() -> None:
+    result = runwire.run_sync("hello", model="scripted/fix-add")
+    assert result.code == "spawn_failed"
+    assert "ModelServer" in str(result.message)
+
+
+def test_an_address_that_is_none_is_refused() -> None:
+    with pytest.raises(UsageError, match="'nonsense' is no address"):
+        runwire.run("hello", model="openai/x", env={"OPENAI_BASE_URL": "nonsense"})
+
+
+def test_a_server_that_is_not_there_is_told_in_plain_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("runwire.agent.asking.FIRST", 0.001)
+    result = runwire.run_sync("hello", model="openai/x", env={"OPENAI_BASE_URL": "http://127.0.0.1:9/v1"})
+    assert (result.code, result.message) == (
+        "network", "http://127.0.0.1:9/v1: connection error: Connection refused; is the server running?",
+    )  # fmt: skip
+
+
+@pytest.mark.slow
+def test_a_program_that_ends_right_after_a_request_ends_well() -> None:
+    """A thread of the HTTP library that gave its objects back too late aborted one program in twenty."""
+    program = (
+        "import asyncio\nfrom runwire.agent.http import Client, Unreachable\n"
+        "async def main():\n"
+        "    try:\n"
+        "        async with Client().post('http://127.0.0.1:9', {}, b''): pass\n"
+        "    except Unreachable: pass\n"
+        "asyncio.run(main())"
+    )
+    for _ in range(80):
+        subprocess.run([sys.executable, "-c", program], check=True, timeout=50)
+
+
 def test_bad_input_never_raises_but_bad_calls_do(tmp_path: Path) -> None:
     found = list(runwire.read(b"\xff\x00not json at all\n{\n", source="codex"))
     assert events.kind(found[-1]) == "result"

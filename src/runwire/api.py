@@ -18,11 +18,11 @@ from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from io import BytesIO
 from pathlib import Path
-from typing import Any, BinaryIO, Literal, TypeAlias, TypedDict, Unpack
+from typing import Any, BinaryIO, Literal, TypeAlias, TypedDict, Unpack, get_args
 from uuid import uuid4
 
 from runwire.conversion import Conversion
-from runwire.errors import NotReady, RunFailed, UsageError
+from runwire.errors import NotReady, RunFailed, UnknownName, UsageError
 from runwire.events import Event, Result
 from runwire.framing import clean
 from runwire.process import environment
@@ -116,6 +116,7 @@ def run(  # noqa: PLR0913 - every parameter has a name, and a run has that many 
     Raises UnknownName for a harness or sink that is not there, UsageError for a call that cannot be made. Entering a
     run raises NotFound for a session that is not there, Busy for one that somebody else writes to.
     """
+    _must_know(approve=(approve, Approve), redact=(redact, Redact))
     job = prepare_job(
         prompt, cwd=cwd, command=command, model=model, approve=approve, max_turns=max_turns, max_cost=max_cost, env=env,
         resume=resume, effort=effort, output_schema=None if output_schema is None else os.fspath(output_schema),
@@ -130,6 +131,13 @@ def run(  # noqa: PLR0913 - every parameter has a name, and a run has that many 
     plan.tools = _tools(tools)
     plan.run_id = run_id or plan.run_id
     return Run(plan)
+
+
+def _must_know(**options: tuple[str, Any]) -> None:
+    """Raise UnknownName for a value that is none of those of its option."""
+    for name, (value, values) in options.items():
+        if value not in get_args(values):
+            raise UnknownName(f"value of {name}", value, get_args(values))
 
 
 def _remember(plan: Plan, store: Store | bool, wish: Wish) -> None:  # noqa: FBT001 - True stands for a store

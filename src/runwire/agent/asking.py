@@ -112,8 +112,10 @@ class Asker:
                 await stream.read(reply)
         except (Unreachable, TimeoutError) as error:
             if not stream.answer.finished:
-                message = str(error) or "the connection broke"
-                return await stream.attempt(Fault("network", f"{self.endpoint.base_url}: {message}", retryable=True))
+                message = f"{self.endpoint.base_url}: {str(error) or 'the connection broke'}"
+                if message.endswith("Connection refused"):
+                    message += "; is the server running?"
+                return await stream.attempt(Fault("network", message, retryable=True))
         answer = stream.answer
         if answer.fault is not None:
             return await stream.attempt(answer.fault)

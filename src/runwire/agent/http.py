@@ -7,6 +7,8 @@ Errors of the connection come out as `Unreachable`; what the server says, whatev
 
 from __future__ import annotations
 
+import atexit
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -16,6 +18,7 @@ from urllib.parse import urlsplit
 
 CONNECT = timedelta(seconds=20)
 CHUNK = 1 << 16
+GRACE = 0.03
 LIMIT = 1 << 20
 """Bytes of an error body that are read."""
 
@@ -115,6 +118,8 @@ class Client:
 
         local = (urlsplit(url).hostname or "") in {"localhost", "127.0.0.1", "::1"}
         if local not in self._clients:
+            atexit.unregister(_let_threads_rest)
+            atexit.register(_let_threads_rest)
             builder = (
                 ClientBuilder()
                 .connect_timeout(CONNECT)
@@ -126,10 +131,22 @@ class Client:
         return self._clients[local]
 
 
+def _let_threads_rest() -> None:
+    """A thread of `pyreqwest` may still be giving back what it held; one that does it too late aborts the process."""
+    time.sleep(GRACE)
+
+
 def _cause(error: Exception) -> str:
-    causes = getattr(error, "details", {}).get("causes") or []
-    words = [str(error), *(cause.get("message", "") for cause in causes)]
-    return ": ".join(dict.fromkeys(word for word in words if word))
+    """What failed and why in plain words: the error, and the innermost of its causes.
+
+    >>> why = Exception("connection error", {"causes": [{"message": "tcp"}, {"message": "refused (os error 111)"}]})
+    >>> _cause(why)
+    'connection error: refused'
+    """
+    what, details = (*error.args, "", {})[:2]
+    causes = (details.get("causes") if isinstance(details, dict) else None) or []
+    words = [str(what or type(error).__name__), *(str(cause.get("message") or "") for cause in causes[-1:])]
+    return ": ".join(dict.fromkeys(word.partition(" (os error ")[0] for word in words if word))
 
 
 def _seconds(value: str | None) -> float | None:

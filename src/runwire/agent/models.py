@@ -72,7 +72,7 @@ PROVIDERS: dict[str, Provider] = {
     "ollama": Provider("openai-chat", "http://127.0.0.1:11434/v1", urls=("OLLAMA_HOST",), local=True),
     "lmstudio": Provider("openai-chat", "http://127.0.0.1:1234/v1", urls=("LMSTUDIO_BASE_URL",), local=True),
     "llamacpp": Provider("openai-chat", "http://127.0.0.1:8080/v1", urls=("LLAMACPP_BASE_URL",), local=True),
-    "scripted": Provider("anthropic", "http://127.0.0.1:9/no-script", urls=("RUNWIRE_SCRIPTED_URL",), local=True),
+    "scripted": Provider("anthropic", "", urls=("RUNWIRE_SCRIPTED_URL",), local=True),
     "vllm": Provider("openai-chat", "http://127.0.0.1:8000/v1", urls=("VLLM_BASE_URL",), local=True),
 }
 
@@ -104,6 +104,15 @@ def endpoint(name: str | None, env: Mapping[str, str]) -> Endpoint:
     custom = any(env.get(variable) for variable in found.urls)
     if not key and not found.local and not custom:
         raise NotReady(f"no key for {head}", f"export {found.keys[0]}=...")
+    if head == "scripted" and not custom:
+        raise NotReady(
+            "`runwire run` plays a script by itself; a Python program starts a runwire.testing.model_server.ModelServer "
+            "and gives its address in env, as RUNWIRE_SCRIPTED_URL"
+        )
+    if not url_of(head, env).startswith(("http://", "https://")):
+        raise UsageError(
+            f"{url_of(head, env)!r} is no address of a model server; write http://HOST:PORT or https://..."
+        )
     return Endpoint(provider=head, model=model, api=found.api, base_url=url_of(head, env), key=key)
 
 

@@ -29,7 +29,7 @@ from runwire.agent.requests import Requests
 from runwire.agent.sandbox import wrapper
 from runwire.agent.structured import Structured
 from runwire.agent.tools import Bench, Outcome, Tool, built_in
-from runwire.errors import UsageError
+from runwire.errors import NotReady, UsageError
 from runwire.redact import is_secret
 from runwire.seams import Command, Committed, Exit, Job, Output
 
@@ -191,10 +191,17 @@ def _structured(job: Job) -> Structured | None:
     return Structured(schema)
 
 
+def _model(job: Job) -> Endpoint:
+    """The endpoint. Raises NotReady also where there is nothing to work in."""
+    if not Path(job.cwd).is_dir():
+        raise NotReady(f"the working directory {job.cwd} does not exist")
+    return endpoint(job.model, job.env)
+
+
 @asynccontextmanager
 async def open_session(job: Job, tools: list[Tool] | None) -> AsyncIterator[NativeSession]:
     """A session of the native agent; `tools` come on top of the built-in ones."""
-    model = endpoint(job.model, job.env)
+    model = _model(job)
     server: Child | None = None
     if model.provider == "local":
         server, model = await serve(model, job.env)
