@@ -180,6 +180,12 @@ def test_ids_that_fit_none_or_several_are_refused(runwire: Runwire) -> None:
     assert "first 4 characters" in runwire("run", "more", "-r", "sam", status=2).stderr
 
 
+def test_the_whole_id_of_a_run_names_its_session_whatever_else_begins_so(runwire: Runwire) -> None:
+    first = session_of(runwire.run("go", "--run-id", "r-1"))
+    runwire.run("go", "--run-id", "r-12")
+    assert session_of(runwire.run("more", "-r", "r-1")) == first
+
+
 def test_the_model_of_the_session_wins_unless_forced(runwire: Runwire) -> None:
     session = session_of(runwire.run("go", "--model", "big"))
     kept = runwire.run("more", "-r", session, "--model", "small", harness=None)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from runwire.events import Tokens
+from runwire.events.values import clean
 from runwire.seams.storing import NotFound, RunRecord, SessionRecord
 from runwire.store.sqlite.locks import begun
 
@@ -65,6 +66,8 @@ def one_run(database: sqlite3.Connection, prefix: str) -> RunRecord:
 def one_session(database: sqlite3.Connection, prefix: str) -> SessionRecord:
     """The session whose id, or one of whose runs' ids, begins so. Raises NotFound."""
     found = _matching(database, _SESSIONS, prefix)
+    if not found:  # the whole id of a run is that run's, also where it is short or another one begins so
+        found = [row[0] for row in database.execute("SELECT session_id FROM runs WHERE run_id = ?", (prefix,))]
     if not found:
         found = _matching(database, _SESSIONS_BY_RUN, prefix)
     return sessions(database, "WHERE s.session_id = ?", (_single(found, "session", prefix),))[0]
@@ -72,6 +75,7 @@ def one_session(database: sqlite3.Connection, prefix: str) -> SessionRecord:
 
 def _matching(database: sqlite3.Connection, query: str, prefix: str) -> list[str]:
     """The ids that begin so; an id that is the whole word is the only one."""
+    prefix = clean(prefix)
     found = [row[0] for row in database.execute(query, (prefix, prefix + "\U0010ffff"))]
     if prefix in found:
         return [prefix]
