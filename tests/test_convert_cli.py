@@ -185,7 +185,7 @@ def test_a_long_secret_in_the_environment_is_no_obstacle(convert: Convert) -> No
         (["missing.jsonl"], "cannot read missing.jsonl: No such file or directory"),
         (["--stderr", "missing.txt", "--from", "codex"], "cannot read missing.txt"),
         (["."], "cannot read .: Is a directory"),
-        (["a", "b"], "unknown option b"),
+        (["a", "b"], "unexpected argument 'b'"),
     ],
 )
 def test_wrong_usage_is_named_and_ends_with_2(convert: Convert, tmp_path: Path, args: list[str], said: str) -> None:

@@ -290,7 +290,7 @@ def test_no_result_is_no_success_whatever_the_exit(cli: Cli) -> None:
         (["run", "go", "--harness", "codex", "--allow", "ls"], "--allow and --deny cannot be used with"),
         (["run", "go", "--harness", "claude", "--sandbox"], "--sandbox cannot be used with the harness 'claude'"),
         (["run", "go", "--output-schema", "gone.json"], "cannot read gone.json: no such file"),
-        (["run", "two", "prompts"], "unknown option prompts"),
+        (["run", "two", "prompts"], "unexpected argument 'prompts'; a prompt of several words needs quotes"),
         (["run", "-p", "two", "prompts"], "two prompts were given"),
         (["run"], "no prompt; give one as an argument or on stdin"),
         (["rnu"], "unknown command 'rnu'; did you mean 'run'?"),

@@ -751,6 +751,15 @@ def test_the_transient_line_is_erased_before_anything_else() -> None:
     assert written[3] == b"\r\x1b[K"
 
 
+def test_the_transient_line_tells_how_an_open_question_is_answered() -> None:
+    begun = replace(STARTED, run_id="run_1")
+    written = live(
+        [begun], [bash("a", "make"), PERMISSION], [ev.Resolved(request_id="p", outcome="allowed", by="user")]
+    )
+    assert written[1].endswith("⋯ waiting for an answer: runwire answer run_1".encode())
+    assert written[2].endswith("⋯ Bash make".encode())
+
+
 def test_without_colour_it_is_erased_without_an_escape() -> None:
     written = b"".join(live([STARTED], [bash("a", "make")], color=0, width=40))
     assert b"\x1b" not in written

@@ -39,7 +39,7 @@ class UnknownName(UsageError):
         from difflib import get_close_matches
 
         self.kind, self.name, self.known = kind, name, sorted(known)
-        near = get_close_matches(name, self.known, n=1, cutoff=0.5)
+        near = get_close_matches(name, self.known, n=1, cutoff=0.65)
         hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(self.known)}"
         super().__init__(f"unknown {kind} {name!r}; {hint}")
 

@@ -106,8 +106,8 @@ def endpoint(name: str | None, env: Mapping[str, str]) -> Endpoint:
         raise NotReady(f"no key for {head}", f"export {found.keys[0]}=...")
     if head == "scripted" and not custom:
         raise NotReady(
-            "`runwire run` plays a script by itself; a Python program starts a runwire.testing.model_server.ModelServer "
-            "and gives its address in env, as RUNWIRE_SCRIPTED_URL"
+            "`runwire run` plays a script by itself; a Python program starts a runwire.testing.model_server.ModelServer"
+            " and gives its address in env, as RUNWIRE_SCRIPTED_URL"
         )
     if not url_of(head, env).startswith(("http://", "https://")):
         raise UsageError(

@@ -49,10 +49,14 @@ def answer(store: Store, run: RunRecord, words: Sequence[str], request_id: str |
     """
     if run.status not in LIVE:
         raise UsageError(f"the run {run.run_id} has ended ({run.status}): nothing is asked any more")
-    asked = [one for one in open_requests(store, run.run_id) if request_id in {None, one.request_id}]
+    found = open_requests(store, run.run_id)
+    if not found:
+        raise UsageError(f"the run {run.run_id} asks nothing")
+    asked, ids = [one for one in found if request_id in {None, one.request_id}], [one.request_id for one in found]
+    if not asked:
+        raise UsageError(f"no request {request_id!r} is open; open: {', '.join(ids)}")
     if len(asked) != 1:
-        ids = ", ".join(one.request_id for one in asked)
-        raise UsageError(f"several requests are open, say which one: --request {ids}" if asked else "nothing is asked")
+        raise UsageError(f"several requests are open, say which one: --request {', '.join(ids)}")
     say(store, run, "answer", request_id=asked[0].request_id, value=value_of(asked[0], words))
     return _is_resolved(store, run.run_id, asked[0].request_id)
 

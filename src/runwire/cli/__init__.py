@@ -82,15 +82,19 @@ def _guarded(argv: list[str]) -> int:
 
 
 def _command(args: list[str]) -> int:
-    if args and args[0] in {"-V", "--version"}:
+    if len(args) > 1 and args[0] == "help":
+        args = [args[1], "--help"]
+    if args and args[0] in {"-V", "--version", "version"}:
         sys.stdout.write(f"runwire {__version__}\n")
         return 0
     if not args or args[0] in {"-h", "--help", "help"}:
         sys.stdout.write(_help())
         return 0 if args else 2
     if args[0] not in COMMANDS and args[0] not in _HIDDEN:
-        from runwire.errors import UnknownName
+        from runwire.errors import BadOption, UnknownName
 
+        if args[0].startswith("-"):
+            raise BadOption(f"unknown option {args[0]}; a command comes first: runwire --help lists them")
         raise UnknownName("command", args[0], COMMANDS)
     return int(_loaded(module_of(args[0])).main(args[1:]))
 
@@ -121,6 +125,6 @@ def module_of(command: str) -> str:
 
 def _help() -> str:
     lines = ["usage: runwire COMMAND [ARGUMENTS]", "", "One event stream for every coding agent.", "", "commands:"]
-    lines += [f"  {name:<14} {about}" for name, about in COMMANDS.items()]
+    lines += [f"  {name:<15} {about}" for name, about in COMMANDS.items()]
     lines += ["", "runwire COMMAND --help tells more. Try: runwire run --harness scripted 'say hello'", ""]
     return "\n".join(lines)

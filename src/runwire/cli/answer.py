@@ -41,16 +41,17 @@ def main(argv: list[str]) -> int:
 
 def _show(asked: Asked) -> None:
     from runwire import events as ev
+    from runwire.cli.lines import plain
 
     if isinstance(asked, ev.Permission):
-        print(f"{asked.request_id}: may it? {asked.title}")
+        print(f"{asked.request_id}: may it? {plain(asked.title)}")
         for at, option in enumerate(asked.options, 1):
-            print(f"  {at}  {option.id:<8} {option.label}")
+            print(f"  {at}  {plain(option.id):<8} {plain(option.label)}")
         return
     for ask in asked.questions:
-        print(f"{asked.request_id}: {ask.prompt}")
+        print(f"{asked.request_id}: {plain(ask.prompt)}")
         for at, choice in enumerate(ask.options, 1):
-            print(f"  {at}  {choice.label}" + (f" - {choice.description}" if choice.description else ""))
+            print(f"  {at}  {plain(choice.label + (f' - {choice.description}' if choice.description else ''))}")
         if ask.allow_free_text:
             print("     or your own words")
 
@@ -63,7 +64,9 @@ def _nothing(run_id: str) -> int:
 def parser() -> Parser:
     """The options of the command."""
     made = Parser(prog="runwire answer", description=__doc__, epilog=_EPILOG)
-    made.add_argument("run", metavar="RUN", help="its id, or that of its session; the beginning does")
-    made.add_argument("answer", nargs="*", metavar="ANSWER", help="yes, no, an option, its number, or words")
+    made.add_argument("run", metavar="RUN", help="its id, or that of its session; the first characters will do")
+    made.add_argument(
+        "answer", nargs="*", default=[], metavar="ANSWER", help="yes, no, an option, its number, or words"
+    )
     made.add_argument("--request", metavar="ID", help="which one, where several are open")
     return made

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from runwire.cli.options import Parser, default_wire
-from runwire.cli.status import INTERRUPTED, exit_status
+from runwire.cli.status import INTERRUPTED, exit_status, farewell
 from runwire.cli.writing import say, write_all
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ _EPILOG = """examples:
   runwire attach run_3f                     watch it
   runwire attach run_3f --json --after 120  go on where a reader has stopped
 
-exit status: that of the run; 130 when you leave before its end
+exit status: that of the run; 130 when you leave before its end, 1 when --no-follow finds no result yet
 """
 
 
@@ -69,21 +69,34 @@ def look_on(store: Store, run_id: str, after: int, show: Show, *, follow_on: boo
         elif not follow_on:
             break
     show.close()
-    if show.result is None and after:  # the result is before the place from which it was asked for
-        run = store.run(run_id)
-        return 0 if run.status == "completed" else exit_status(None)
+    if show.result is None:
+        return _without_result(store.run(run_id), after)
+    if show.result.error and not show.tells and (line := farewell(show.result, "")):
+        say(line)
     return exit_status(show.result)
+
+
+def _without_result(run: RunRecord, after: int) -> int:
+    """The status where no result was shown: it goes on, or its result is before the place that was asked for."""
+    from runwire.seams.storing import LIVE
+
+    if run.status in LIVE:
+        asks = f"; it asks: runwire answer {run.run_id}" if run.status == "waiting" else ""
+        say(f"[the run goes on: {run.status}{asks}]")
+    return 0 if after and run.status == "completed" else exit_status(None)
 
 
 class Show:
     """Stored lines to stdout in a wire. What is in the wire of the store already passes as it is."""
 
     def __init__(self, wire: str, write: Callable[[bytes], object] = write_all) -> None:
-        from runwire.cli.screen import follow
+        from runwire.cli.screen import follow, is_terminal
         from runwire.dialects.runwire import CAP
         from runwire.pipeline import encoder_of
 
         self.result: ev.Result | None = None
+        self.tells = is_terminal(wire)
+        """Whether the wire itself tells a person what went wrong."""
         self._encoder = encoder_of(wire)[1]
         self._passes = CAP if wire == "runwire" else 0
         self._write = write
@@ -113,7 +126,7 @@ class Show:
 def parser() -> Parser:
     """The options of the command."""
     made = Parser(prog="runwire attach", description=__doc__, epilog=_EPILOG)
-    made.add_argument("run", metavar="RUN", help="its id, or that of its session; the beginning does")
+    made.add_argument("run", metavar="RUN", help="its id, or that of its session; the first characters will do")
     made.add_argument("--after", type=int, default=0, metavar="N", help="only events with a seq above N")
     made.add_argument("--wire", metavar="NAME", help="what stdout speaks (default: as `run` has it)")
     made.add_argument("--json", action="store_true", help="the same as --wire runwire: one event a line")

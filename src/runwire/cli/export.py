@@ -24,6 +24,6 @@ def main(argv: list[str]) -> int:
 def parser() -> Parser:
     """The options of the command."""
     made = Parser(prog="runwire export", description=__doc__)
-    made.add_argument("run", metavar="RUN", help="its id, or that of its session; the beginning does")
+    made.add_argument("run", metavar="RUN", help="its id, or that of its session; the first characters will do")
     made.add_argument("--wire", default="runwire,cap=0", metavar="NAME", help="default: runwire, nothing cut")
     return made

@@ -36,7 +36,7 @@ def main(argv: list[str]) -> int:
         if args.native is not None:
             return _native(store, args.native, args.file, every=args.all)
         if not args.file:
-            raise UsageError("runwire import needs a file (- for stdin), or --native HARNESS")
+            raise UsageError("import needs a file (- for stdin), or --native HARNESS")
         for name in args.file:
             with open_file(name) as file:
                 agent, cwd = args.harness or "", os.path.abspath(args.cwd) if args.cwd else ""
@@ -50,6 +50,13 @@ def _native(store: Store, name: str, wanted: list[str], *, every: bool) -> int:
     from runwire.sessions.importing import transcripts
 
     found = transcripts(dict(os.environ), None if name == "all" else name)
+    if not found and not wanted:
+        say(
+            "runwire: nothing was found that an agent has kept"
+            if name == "all"
+            else f"runwire: {name} has kept no session"
+        )
+        return 0
     if not wanted and not every:
         _list(found)
         return 0

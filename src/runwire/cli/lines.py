@@ -20,7 +20,9 @@ def tell_dispatched(told: Dispatched, wire: str) -> None:
     name = wire.partition(",")[0]
     if name in {"terminal", "text"}:
         print(f"dispatched {told.run_id} in session {told.session_id}")
-        print(f"  look on: runwire attach {told.run_id}    end it: runwire stop {told.run_id}")
+        print(f"  look on: runwire attach {told.run_id}")
+        print(f"  answer:  runwire answer {told.run_id}")
+        print(f"  end it:  runwire stop {told.run_id}")
         return
     fields = {"kind": "dispatched", "run_id": told.run_id, "session_id": told.session_id, "pid": told.pid}
     if name == "bullpen":
@@ -49,7 +51,7 @@ def put_json(value: Any) -> None:
 
 def put_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     """A table of left-aligned columns, as wide as what stands in them."""
-    lines = [tuple(head), *(tuple(_plain(cell) for cell in row) for row in rows)]
+    lines = [tuple(head), *(tuple(plain(cell) for cell in row) for row in rows)]
     widths = [max(len(line[at]) for line in lines) for at in range(len(head))]
     for line in lines:
         print("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip())
@@ -75,6 +77,6 @@ def money(usd: float | None) -> str:
     return "-" if usd is None else f"${usd:.4f}"
 
 
-def _plain(cell: str) -> str:
-    """A cell without what would move the cursor."""
+def plain(cell: str) -> str:
+    """A cell, or a line, without what would move the cursor."""
     return "".join(char if char.isprintable() else " " for char in cell)

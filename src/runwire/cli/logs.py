@@ -38,6 +38,6 @@ def main(argv: list[str]) -> int:
 def parser() -> Parser:
     """The options of the command."""
     made = Parser(prog="runwire logs", description=__doc__)
-    made.add_argument("run", metavar="RUN", help="its id, or that of its session; the beginning does")
+    made.add_argument("run", metavar="RUN", help="its id, or that of its session; the first characters will do")
     made.add_argument("-f", "--follow", action="store_true", help="go on until the run has ended")
     return made

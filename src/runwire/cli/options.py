@@ -36,13 +36,18 @@ class Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         """Say what is wrong and what may be meant; exit 2."""
         if "unrecognized arguments" in message:
-            from difflib import get_close_matches
-
-            flag = message.split(": ", 1)[1].split(maxsplit=1)[0].split("=", maxsplit=1)[0]
-            near = get_close_matches(flag, self._option_string_actions, n=1, cutoff=0.5)
-            message = f"unknown option {flag}" + (f"; did you mean {near[0]}?" if near else "")
+            message = self._unknown(message.split(": ", 1)[1].split(maxsplit=1)[0].split("=", maxsplit=1)[0])
         say(f"{self.prog}: {message}\n{self.prog} --help tells what there is")
         raise SystemExit(UsageError.exit_status)
+
+    def _unknown(self, word: str) -> str:
+        from difflib import get_close_matches
+
+        if not word.startswith("-"):
+            quotes = "; a prompt of several words needs quotes" if self.prog == "runwire run" else ""
+            return f"unexpected argument {word!r}{quotes}"
+        near = get_close_matches(word, self._option_string_actions, n=1, cutoff=0.6)
+        return f"unknown option {word}" + (f"; did you mean {near[0]}?" if near else "")
 
     def add_redaction(self) -> None:
         """`--redact shapes` and `--no-redact`."""
@@ -86,7 +91,7 @@ def duration(text: str) -> float:
     except ValueError:
         value = -1.0
     if not 0 <= value < float("inf"):
-        raise argparse.ArgumentTypeError(f"{text!r} is no length of time")
+        raise argparse.ArgumentTypeError(f"{text!r} is no length of time; give a number")
     return value
 
 

@@ -40,7 +40,15 @@ def parser() -> Parser:
     found = Parser(prog="runwire run", description="Run an agent and stream its events.", epilog=_EPILOG)
     add = found.add_argument
     add("prompt", nargs="?", metavar="PROMPT", help="what the agent shall do; - reads it from stdin")
-    add("-p", "--print", dest="printed", nargs="?", const="", metavar="PROMPT", help="the same, as others have it")
+    add(
+        "-p",
+        "--print",
+        dest="printed",
+        nargs="?",
+        const="",
+        metavar="PROMPT",
+        help="the prompt, as other agents take it",
+    )
     add("--harness", metavar="NAME", help="which agent (default: native, our own); see runwire harnesses")
     add("--command", metavar="CMD", help="start CMD instead of the harness's program; the harness's arguments follow")
     add("--cwd", metavar="DIR", help="where the agent works (default: here)")
@@ -57,16 +65,16 @@ def _session_options(found: Parser) -> None:
         "--resume",
         "-r",
         metavar="ID",
-        help="go on with this session (its id, or one of a run of it; the beginning does)",
+        help="go on with this session (its id, or one of a run of it; the first characters will do)",
     )
     add("--continue", "-c", dest="latest", action="store_true", help="go on with the last session of this directory")
     add("--fork", action="store_true", help="go on in a copy, and leave the session as it is")
     add("--force", action="store_true", help="let --model win over the model of the session")
     add("--queue", action="store_true", help="wait for a session that is busy")
-    add("--bg", action="store_true", help="in the background: tell the id and return at once")
+    add("--bg", action="store_true", help="in the background: print its id and return at once")
     add("--worktree", action="store_true", help="in a git worktree and on a branch of its own")
-    add("--attended", action="store_true", help="somebody answers (runwire answer); so it is with --bg")
-    add("--unattended", action="store_true", help="nobody does, even with --bg: what would be asked is refused")
+    add("--attended", action="store_true", help="what is asked waits for runwire answer; the default with --bg")
+    add("--unattended", action="store_true", help="what would be asked is refused; the default without --bg")
     add("--no-store", action="store_true", help="keep nothing of the run")
     add("--no-config", action="store_true", help="as if there were no configuration")
     add(
@@ -97,7 +105,7 @@ def _limit_options(found: Parser) -> None:
     add("--max-tokens", type=int, metavar="N", help="native: at most N tokens, input and output together")
     add("--timeout", type=seconds, metavar="S", help="end the run after S seconds")
     add("--idle-timeout", type=seconds, metavar="S", help="end it after S seconds without progress of the agent")
-    add("--settle", type=duration, default=300, metavar="MS", help="wait so long for late output (default: 300)")
+    add("--settle", type=duration, default=300, metavar="MS", help="how long to wait for late output (default: 300)")
 
 
 def _output_options(found: Parser) -> None:
@@ -109,8 +117,8 @@ def _output_options(found: Parser) -> None:
     add("--on-close", choices=["stop", "continue"], default="stop", help="when stdout is closed (default: stop)")
     add("--raw", action="store_true", help="add each record of the agent as a native event")
     add("--ids", action="store_true", help="put session_id and turn on every event")
-    add("--run-id", metavar="ID", help="use this id")
-    add("--session-id", metavar="ID", help="use this id")
+    add("--run-id", metavar="ID", help="the id of the run (default: a new one)")
+    add("--session-id", metavar="ID", help="the id of the new session (default: a new one)")
     found.add_redaction()
     add("-v", "--verbose", action="store_true", help="tell more: what the agent does, diagnostics")
     add("-q", "--quiet", action="store_true", help="tell only the answer, and errors")

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 from runwire.cli.options import Parser
-from runwire.errors import UsageError
+from runwire.errors import UnknownName, UsageError
 
 if TYPE_CHECKING:
     from runwire.seams.storing import RunRecord
@@ -21,11 +21,15 @@ def main(argv: list[str]) -> int:
         return command(argv)
     args = parser().parse_args(argv)
     from runwire.cli.lines import opened, put_json
+    from runwire.seams.storing import RunStatus
 
+    for status in args.status or ():
+        if status not in get_args(RunStatus):
+            raise UnknownName("status", status, get_args(RunStatus))
     with opened() as store:
         if args.verb == "show":
             if args.id is None:
-                raise UsageError("runwire runs show needs the id of a run")
+                raise UsageError("runs show needs the id of a run")
             put_json(fields(store.run(args.id)))
             return 0
         session = None if args.session is None else store.session(args.session).session_id
@@ -66,7 +70,7 @@ def parser() -> Parser:
     """The options of the command."""
     made = Parser(prog="runwire runs", description=__doc__)
     made.add_argument("verb", nargs="?", choices=["list", "show", *_ELSEWHERE], default="list", help="default: list")
-    made.add_argument("id", nargs="?", metavar="ID", help="of a run; the beginning does")
+    made.add_argument("id", nargs="?", metavar="ID", help="of a run; the first characters will do")
     made.add_argument("--session", metavar="ID", help="only the runs of this session")
     made.add_argument("--status", action="append", metavar="STATUS", help="only those: running, waiting, failed ...")
     made.add_argument("--limit", type=int, metavar="N", help="at most N")

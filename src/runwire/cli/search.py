@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from runwire.cli.options import Parser
+from runwire.cli.writing import say
 
 
 def main(argv: list[str]) -> int:
@@ -17,6 +18,8 @@ def main(argv: list[str]) -> int:
     elif hits:
         rows = [(hit.run_id[:12], str(hit.seq), ago(hit.ts), hit.kind, hit.snippet) for hit in hits]
         put_table(("RUN", "SEQ", "AGE", "KIND", "TEXT"), rows)
+    else:
+        say("runwire: nothing was found")
     return 0 if hits else 1
 
 

@@ -17,7 +17,7 @@ _EPILOG = """examples:
 def main(argv: list[str]) -> int:
     """Run the command."""
     args = parser().parse_args(argv)
-    text = sys.stdin.buffer.read().decode("utf-8", "replace") if args.text == "-" else args.text
+    text = sys.stdin.buffer.read().decode("utf-8", "replace") if args.text == ["-"] else " ".join(args.text)
     if not text.strip():
         raise UsageError("the prompt is empty")
     from runwire.background import say, send
@@ -41,8 +41,8 @@ def main(argv: list[str]) -> int:
 def parser() -> Parser:
     """The options of the command."""
     made = Parser(prog="runwire send", description=__doc__, epilog=_EPILOG)
-    made.add_argument("session", metavar="SESSION", help="its id, or that of a run of it; the beginning does")
-    made.add_argument("text", metavar="TEXT", help="what the agent shall do next; - reads it from stdin")
+    made.add_argument("session", metavar="SESSION", help="its id, or that of a run of it; the first characters will do")
+    made.add_argument("text", nargs="+", metavar="TEXT", help="what the agent shall do next; - reads it from stdin")
     made.add_argument("--id", metavar="ID", help="an id of your own: what was sent under it is not sent again")
     made.add_argument("--now", action="store_true", help="say it to the run that goes on")
     made.add_argument("--json", action="store_true", help="tell the ids as an object")

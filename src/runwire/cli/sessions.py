@@ -24,13 +24,13 @@ def main(argv: list[str]) -> int:
         return command(argv)
     args = parser().parse_args(argv)
     if args.verb != "list" and args.id is None:
-        raise UsageError(f"runwire sessions {args.verb} needs the id of a session")
+        raise UsageError(f"sessions {args.verb} needs the id of a session")
     from runwire.cli.lines import opened, put_json
 
     with opened() as store:
         if args.verb == "rename":
             if not args.title:
-                raise UsageError("runwire sessions rename needs a title")
+                raise UsageError("sessions rename needs a title")
             store.rename(store.session(args.id).session_id, " ".join(args.title))
             return 0
         if args.verb == "show":
@@ -101,7 +101,9 @@ def parser() -> Parser:
     made = Parser(prog="runwire sessions", description=__doc__)
     verbs = ["list", "show", "rename", *_ELSEWHERE]
     made.add_argument("verb", nargs="?", choices=verbs, default="list", help="default: list")
-    made.add_argument("id", nargs="?", metavar="ID", help="of a session, or of a run of it; the beginning does")
+    made.add_argument(
+        "id", nargs="?", metavar="ID", help="of a session, or of a run of it; the first characters will do"
+    )
     made.add_argument("title", nargs="*", metavar="TITLE", help="with rename")
     made.add_argument("--cwd", metavar="DIR", help="only the sessions of this directory")
     made.add_argument("--limit", type=int, metavar="N", help="at most N")

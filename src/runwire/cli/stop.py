@@ -52,6 +52,8 @@ def _named(store: Store, name: str) -> list[RunRecord]:
 def parser() -> Parser:
     """The options of the command."""
     made = Parser(prog="runwire stop", description=__doc__)
-    made.add_argument("run", nargs="+", metavar="RUN", help="its id, or that of a session; the beginning does")
+    made.add_argument(
+        "run", nargs="+", metavar="RUN", help="its id, or that of a session; the first characters will do"
+    )
     made.add_argument("--patience", type=seconds, default=15.0, metavar="S", help="wait so long for it (default: 15)")
     return made

@@ -35,6 +35,7 @@ class Asks:
         self._calls = calls
         self._titles: dict[str, str] = {}
         self._asked: tuple[str, tuple[str, str] | None, int] = ("", None, 0)
+        self.open: set[str] = set()
 
     def question(self, event: ev.Question) -> None:
         """The agent asks something."""
@@ -79,6 +80,7 @@ class Asks:
     def resolved(self, event: ev.Resolved) -> None:
         """The end of either."""
         look = self._look
+        self.open.discard(event.request_id)
         good = event.outcome in _GOOD
         answer = "" if event.answer is UNSET else look.flat(answered(event.answer))
         what = answer if event.outcome == "answered" and answer else f"{event.outcome} {_BY[event.by]}".strip()
@@ -96,6 +98,7 @@ class Asks:
     def _enter(self, request_id: str, title: str, tool_id: str | None) -> tuple[int, bool]:
         """Begin a block of its own, or go on under the call. Gives the margin and whether it is under a call."""
         self._titles[request_id] = title
+        self.open.add(request_id)
         under = self._calls.under(tool_id)
         if not under:
             self._paper.enter("ask", request_id)

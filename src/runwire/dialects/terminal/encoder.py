@@ -328,6 +328,8 @@ class TerminalEncoder:
         if self._over or self._look.dumb or self._look.quiet:
             return ""
         doing = self._activity or self._calls.status()
+        if self._asks.open and self._started is not None:
+            doing = f"waiting for an answer: runwire answer {self._look.flat(self._started.run_id)}"
         if not doing and self._prose is None and self._started is not None:
             doing = f"waiting for {self._started.harness}"
         return f"{self._look.symbols.busy} {doing}" if doing else ""
