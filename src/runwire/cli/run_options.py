@@ -60,7 +60,7 @@ def parser() -> Parser:
 
 
 def _session_options(found: Parser) -> None:
-    add = found.add_argument
+    add = found.add_argument_group("sessions and the store").add_argument
     add(
         "--resume",
         "-r",
@@ -85,7 +85,7 @@ def _session_options(found: Parser) -> None:
 
 
 def _model_options(found: Parser) -> None:
-    add = found.add_argument
+    add = found.add_argument_group("the model, and what the agent may do").add_argument
     add("--model", "-m", metavar="MODEL", help="native: PROVIDER/NAME; other agents: in their own words")
     add("--fallback-model", metavar="MODEL", help="native: go over to this one when the first fails")
     add("--effort", metavar="LEVEL", help="reasoning effort: low, medium, high")
@@ -99,7 +99,7 @@ def _model_options(found: Parser) -> None:
 
 
 def _limit_options(found: Parser) -> None:
-    add = found.add_argument
+    add = found.add_argument_group("limits").add_argument
     add("--max-turns", type=int, metavar="N", help="at most N round trips to the model, where the agent can be told")
     add("--max-cost", type=float, metavar="USD", help="at most this cost, where the agent can be told")
     add("--max-tokens", type=int, metavar="N", help="native: at most N tokens, input and output together")
@@ -109,7 +109,7 @@ def _limit_options(found: Parser) -> None:
 
 
 def _output_options(found: Parser) -> None:
-    add = found.add_argument
+    add = found.add_argument_group("output").add_argument
     add("--wire", metavar="NAME", help="what stdout speaks (default: terminal, or text in a pipe); see runwire wires")
     add("--json", action="store_true", help="the same as --wire runwire: one event a line")
     add("--output-format", choices=sorted(_FORMATS), help="as other agents have it; json is the result object alone")

@@ -67,7 +67,7 @@ def one_session(database: sqlite3.Connection, prefix: str) -> SessionRecord:
     """The session whose id, or one of whose runs' ids, begins so. Raises NotFound."""
     found = _matching(database, _SESSIONS, prefix)
     if not found:  # the whole id of a run is that run's, also where it is short or another one begins so
-        found = [row[0] for row in database.execute("SELECT session_id FROM runs WHERE run_id = ?", (prefix,))]
+        found = [row[0] for row in database.execute("SELECT session_id FROM runs WHERE run_id = ?", (clean(prefix),))]
     if not found:
         found = _matching(database, _SESSIONS_BY_RUN, prefix)
     return sessions(database, "WHERE s.session_id = ?", (_single(found, "session", prefix),))[0]
