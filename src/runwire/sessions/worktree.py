@@ -7,9 +7,12 @@ has been deleted is made again from its branch.
 from __future__ import annotations
 
 import os
+import re
 
 from runwire.errors import NotReady, UsageError
 from runwire.process import output_of
+
+_UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
 def plan(root: str, session_id: str, cwd: str) -> tuple[str, str]:
@@ -19,7 +22,9 @@ def plan(root: str, session_id: str, cwd: str) -> tuple[str, str]:
         raise UsageError(f"--worktree needs a git repository, and {cwd} is in none (or git is not installed)")
     if _git(cwd, "rev-parse", "--verify", "HEAD") is None:
         raise UsageError(f"--worktree needs a commit to begin from, and {top} has none")
-    return os.path.join(root, "worktrees", session_id), f"runwire/{session_id[:8]}"
+    name = re.sub(r"[^\w-]+", "-", session_id, flags=re.ASCII).strip("-") or "session"
+    short = name[:8] if _UUID.fullmatch(session_id) else name  # the ids that a user gives may begin alike
+    return os.path.join(root, "worktrees", name), f"runwire/{short}"
 
 
 def inside(path: str, cwd: str) -> str:
@@ -28,9 +33,13 @@ def inside(path: str, cwd: str) -> str:
 
 
 def make(path: str, branch: str, cwd: str) -> None:
-    """Make it, or make it again from its branch. Raises NotReady where the place is taken by something else."""
+    """Make it, or make it again from its branch. Raises NotReady where the place is taken by something else.
+
+    In one that is there another branch may be checked out by now, or none: that is the work of its agent.
+    """
     if os.path.exists(path):
-        if _git(path, "rev-parse", "--abbrev-ref", "HEAD") == branch:
+        top = _git(path, "rev-parse", "--show-toplevel")
+        if top is not None and os.path.realpath(top) == os.path.realpath(path):
             return
         raise NotReady(f"the place of the worktree is taken by something else: {path}")
     os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
