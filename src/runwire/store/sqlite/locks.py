@@ -49,8 +49,11 @@ class Lock:
     def release(self, *, delete: bool = False) -> None:
         """Free it."""
         if self._file is not None:
+            import fcntl
+
             if delete:
                 os.unlink(self._path)
+            fcntl.flock(self._file, fcntl.LOCK_UN)  # a process that was forked meanwhile has it open, too
             os.close(self._file)
             self._file = None
 
