@@ -22,11 +22,15 @@ if TYPE_CHECKING:
 
 @dataclass
 class _Turn:
-    """One answer of the model as it is put together: its messages, its calls, what they gave."""
+    """One answer of the model as it is put together: its messages, its calls, what they gave.
+
+    `said`: what the user said while the calls ran.
+    """
 
     texts: dict[str, str] = field(default_factory=dict)
     calls: dict[str, Call] = field(default_factory=dict)
     results: dict[str, Result] = field(default_factory=dict)
+    said: list[User] = field(default_factory=list)
     over: bool = False
 
 
@@ -45,6 +49,8 @@ class History:
         match event:
             case ev.Started():
                 self._close()
+            case ev.Input() if self._turn.calls.keys() - self._turn.results.keys():
+                self._turn.said.append(User(event.text))  # between a call and its result nothing may stand
             case ev.Input():
                 self._close()
                 self._items.append(User(event.text))
@@ -90,6 +96,7 @@ class History:
             answer = Answer(text="\n\n".join(turn.texts.values()), calls=calls, finished=True)
             self._items.append(Assistant("", answer))
             self._items += [turn.results[key] for key in turn.calls if key in turn.results]
+        self._items += turn.said
 
 
 def history(events: Iterable[Event]) -> list[Item]:
