@@ -6,6 +6,7 @@ The same file always gives the same run ids, so that it cannot be taken in twice
 from __future__ import annotations
 
 import os
+from collections import deque
 from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import TYPE_CHECKING, BinaryIO, NamedTuple
@@ -67,14 +68,22 @@ def transcripts(env: dict[str, str], only: str | None = None) -> list[Known]:
 
 
 async def take_in(store: Store, file: BinaryIO, source: str, *, agent: str = "", cwd: str = "") -> list[Taken]:
-    """Take in every run of a file. Raises UsageError for one that is in the store already.
+    """Take in every run of a file that is not in the store yet. Raises UsageError where that is none.
 
     `source` is its wire (or `auto`), `agent` the harness whose session it is, `cwd` where that was held.
     """
     taken: list[Taken] = []
     events = Conversion(source=source).events(file)
+    known: list[str] = []
     for run in _runs(events):
-        taken.append(await _take_in(store, run, agent, cwd))  # noqa: PERF401 - each run is read as it is taken in
+        head = list(islice(run, _BATCH))
+        if _is_known(store, head[0].run_id):
+            known.append(head[0].run_id)
+            deque(run, maxlen=0)
+        else:
+            taken.append(await _take_in(store, head, run, agent, cwd))
+    if known and not taken:
+        raise UsageError(f"it is in the store already, as {known[0]}; to take it in again: runwire rm {known[0]}")
     return taken
 
 
@@ -115,12 +124,10 @@ def _runs(events: Iterator[Event]) -> Iterator[Iterator[Event]]:
         first = following[0] if following else None
 
 
-async def _take_in(store: Store, events: Iterator[Event], agent: str, cwd: str) -> Taken:
-    head = list(islice(events, _BATCH))
+async def _take_in(store: Store, head: list[Event], rest: Iterator[Event], agent: str, cwd: str) -> Taken:
     start = head[0]
     if not isinstance(start, ev.Started):
         raise UsageError("the recording does not begin with a run")
-    _refuse_known(store, start.run_id)
     prompt = next((event.text for event in head if isinstance(event, ev.Input)), "")
     native = next((event.native_session_id for event in head if isinstance(event, ev.Session)), None)
     created = next((event.ts for event in head if event.ts > 0), 0)
@@ -134,7 +141,7 @@ async def _take_in(store: Store, events: Iterator[Event], agent: str, cwd: str) 
         record = RunRecord(
             run_id=start.run_id, session_id=start.session_id, harness=name, cwd=place, prompt=prompt, created=created
         )
-        count = await _written(claim.begin(record), head, events)
+        count = await _written(claim.begin(record), head, rest)
     finally:
         claim.release()
     return Taken(start.run_id, start.session_id, count)
@@ -155,15 +162,16 @@ async def _written(journal: Journal, head: list[Event], rest: Iterable[Event]) -
 
 
 def _claimed(store: Store, session: SessionRecord) -> Claim:
+    name = session.session_id
     try:
-        return store.claim(store.session(session.session_id).session_id)
+        known = store.session(name).session_id == name  # not one whose id only begins so
     except NotFound:
-        return store.create(session)
+        known = False
+    return store.claim(name) if known else store.create(session)
 
 
-def _refuse_known(store: Store, run_id: str) -> None:
+def _is_known(store: Store, run_id: str) -> bool:
     try:
-        store.run(run_id)
+        return store.run(run_id).run_id == run_id  # not one whose id only begins so
     except NotFound:
-        return
-    raise UsageError(f"it is in the store already, as {run_id}; to take it in again: runwire rm {run_id}")
+        return False
