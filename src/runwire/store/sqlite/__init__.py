@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Self
 
+from runwire.events.values import clean
 from runwire.seams.storing import (
     LIVE,
     Cost,
@@ -93,7 +94,7 @@ class SqliteStore(Placed):
     @mended
     def sessions(self, *, cwd: str | None = None, limit: int | None = None) -> list[SessionRecord]:
         """The sessions, the one used last first."""
-        where, key = ("WHERE s.cwd = ?", (cwd,)) if cwd is not None else ("", ())
+        where, key = ("WHERE s.cwd = ?", (clean(cwd),)) if cwd is not None else ("", ())
         return rows.sessions(self._database, where, key, limit)
 
     def reader(self, run_id: str, after: int = 0, /) -> Reader:
@@ -164,11 +165,15 @@ class SqliteStore(Placed):
     @mended
     def rename(self, session_id: str, title: str, /) -> None:
         """Give a session a title that stays."""
-        self._database.execute("UPDATE sessions SET title = ?, named = 1 WHERE session_id = ?", (title, session_id))
+        self._database.execute(
+            "UPDATE sessions SET title = ?, named = 1 WHERE session_id = ?", (clean(title), session_id)
+        )
 
     @mended
     def remove(self, session_id: str, run_id: str | None = None, /) -> None:
         """Forget a session, or one run of it; what it has cost stays in the ledger."""
+        from runwire.store.sqlite.search import searched
+
         self._place.make()
         lock = take(self._place, session_id)
         gone = False
@@ -177,7 +182,7 @@ class SqliteStore(Placed):
                 known = [run.run_id for run in rows.runs(database, "WHERE session_id = ?", (session_id,))]
                 removed = [run_id] if run_id is not None else known
                 for name in removed:
-                    for table in ("runs", "inbox"):
+                    for table in ("runs", "inbox", *searched(database)):
                         database.execute(f"DELETE FROM {table} WHERE run_id = ?", (name,))  # noqa: S608 - names of ours
                 if gone := set(removed) >= set(known):
                     database.execute("DELETE FROM sessions WHERE session_id = ?", (session_id,))

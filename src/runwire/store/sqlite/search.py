@@ -14,6 +14,7 @@ from msgspec import UNSET, DecodeError
 from runwire import events as ev
 from runwire.errors import NotReady
 from runwire.events import AnyEvent
+from runwire.events.values import clean
 from runwire.seams.storing import Hit
 from runwire.store.sqlite.segment import BLOCK
 
@@ -41,10 +42,15 @@ def search(place: Place, text: str, limit: int) -> list[Hit]:
     ]
 
 
+def searched(database: sqlite3.Connection) -> list[str]:
+    """The table of what has been taken in, if anybody has searched yet."""
+    return [name for (name,) in database.execute("SELECT name FROM sqlite_master WHERE name = 'said'")]
+
+
 def _query(text: str) -> str:
     """The words as FTS5 takes them: quoted, so that no sign of its language is taken for one."""
     words = []
-    for word in text.split():
+    for word in clean(text).split():
         plain = word.rstrip("*").replace('"', '""')
         words.append(f'"{plain}"' + ("*" if word.endswith("*") and plain else ""))
     return " ".join(words) or '""'
