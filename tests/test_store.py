@@ -49,7 +49,9 @@ def eager(self: Any, order: Order) -> bool:
 
 
 def doubling(self: Any, order: Order) -> bool:
-    return ORIGINAL["post"](self, replace(order, input_id=f"{order.input_id}{id(order)}{len(self.runs())}"))
+    return ORIGINAL["post"](
+        self, replace(order, input_id=(name := f"{order.input_id}{id(order)}{len(self.runs())}"), run_id=name)
+    )
 
 
 def forgetful(self: Any, session_id: str) -> Any:

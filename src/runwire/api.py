@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from functools import partial
 from io import BytesIO
 from pathlib import Path
@@ -30,7 +30,7 @@ from runwire.pump import Plan, Run
 from runwire.redact import secrets
 from runwire.seams import Job, Sink, SinkKind, find, harness
 from runwire.seams.storing import Store  # noqa: TC001 - read with the type hints of `Options`
-from runwire.sessions import Request, Wish, choose, open_session, plan_of, stored
+from runwire.sessions import Request, Wish, choose, open_session, plan_of, shown, stored
 from runwire.sinks.callable import CallableSink
 
 __all__ = ["Run", "attach", "convert", "prepare", "read", "run", "run_sync"]
@@ -123,7 +123,7 @@ def run(  # noqa: PLR0913 - every parameter has a name, and a run has that many 
         attended=attended, options=dict(options or {}),
     )  # fmt: skip
     plan = prepare(job, harness, session_id)
-    _remember(plan, store, Wish(resume=session, fork=fork, session_id=session_id, native=resume))
+    _remember(plan, store, Wish(resume=session, fork=fork, session_id=session_id, native=resume), redact)
     plan.timeout, plan.idle_timeout, plan.settle = timeout, idle_timeout, settle
     plan.secrets = [] if redact == "off" else secrets(job.env)
     plan.shapes, plan.copies = redact == "shapes", raw
@@ -140,16 +140,16 @@ def _must_know(**options: tuple[str, Any]) -> None:
             raise UnknownName(f"value of {name}", value, get_args(values))
 
 
-def _remember(plan: Plan, store: Store | bool, wish: Wish) -> None:  # noqa: FBT001 - True stands for a store
+def _remember(plan: Plan, store: Store | bool, wish: Wish, redact: Redact) -> None:  # noqa: FBT001 - True stands for a store
     """Have the run kept, if it is wanted."""
     if store:
         wish = wish._replace(moves=True, chooses=True, force=True)
-        plan.prepare = partial(_keep, None if store is True else store, wish)
+        plan.prepare = partial(_keep, None if store is True else store, wish, redact)
     elif wish.resume is not None or wish.fork:
         raise UsageError("a session can only be gone on with where runs are kept: run(..., store=True)")
 
 
-def _keep(store: Store | None, wish: Wish, plan: Plan) -> None:
+def _keep(store: Store | None, wish: Wish, redact: Redact, plan: Plan) -> None:
     """Find and claim the session of a run that is kept, and let the plan go on with it. The run does this first."""
     from runwire.store import open_store
 
@@ -157,22 +157,22 @@ def _keep(store: Store | None, wish: Wish, plan: Plan) -> None:
     request = Request(
         harness=plan.harness.name, command=list(job.command), model=job.model, approve=job.approve,
         max_turns=job.max_turns, max_cost=job.max_cost, effort=job.effort, output_schema=job.output_schema,
-        attended=job.attended, options=job.options,
+        attended=job.attended, options=job.options, timeout=plan.timeout, idle_timeout=plan.idle_timeout,
+        settle=plan.settle, redact=redact, raw=plan.copies,
     )  # fmt: skip
-    opened = open_session(ours, choose(ours, wish, request, job.cwd, job.prompt), wish.native)
-    told = plan_of(opened, job.prompt, job.env, plan.run_id)
-    plan.job, plan.origin, plan.session_id = told.job, told.origin, told.session_id
-    stored(opened, plan, job.prompt)
-
-    def close() -> None:
-        if opened.claim is not None:
-            opened.claim.release()
+    with ExitStack() as failed:  # a run that cannot be begun leaves nothing taken
         if store is None:
-            ours.close()
-
-    plan.close = close
-    if not isinstance(plan.child, NotReady) and plan.harness.launch is not None:
-        plan.launch = plan.harness.launch(plan.job)
+            failed.callback(ours.close)
+        chosen = choose(ours, wish, request, job.cwd, shown(job.prompt, request, job.env))
+        opened = open_session(ours, chosen, wish.native)
+        if opened.claim is not None:
+            failed.callback(opened.claim.release)
+        told = plan_of(opened, job.prompt, job.env, plan.run_id)
+        plan.job, plan.origin, plan.session_id = told.job, told.origin, told.session_id
+        stored(opened, plan, job.prompt)
+        if not isinstance(plan.child, NotReady) and plan.harness.launch is not None:
+            plan.launch = plan.harness.launch(plan.job)
+        plan.close = failed.pop_all().close
 
 
 def run_sync(

@@ -10,14 +10,15 @@ from __future__ import annotations
 import os
 import sys
 import time
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 from uuid import uuid4
 
 from msgspec import convert, to_builtins
 
-from runwire.errors import NotReady, RunwireError
+from runwire.errors import NotReady, RunwireError, UsageError
+from runwire.framing import clean
 from runwire.seams.storing import LIVE, Busy, Order, RunRecord
-from runwire.sessions import Opened, Request, before_of, choose, launched, new_run_id, plan_of, stored
+from runwire.sessions import Opened, Request, before_of, choose, launched, new_run_id, plan_of, shown, stored
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -41,7 +42,8 @@ class Dispatched(NamedTuple):
 
 def dispatch(store: Store, wish: Wish, request: Request, cwd: str, prompt: str, *, queue: bool = False) -> Dispatched:
     """Begin a run in the background. With `queue` it waits for a session that is busy, else that raises Busy."""
-    chosen = choose(store, wish, request, cwd, prompt)
+    title = shown(prompt, request, os.environ)
+    chosen = choose(store, wish, request, cwd, title)
     session = chosen.session
     chosen.request.check()
     if chosen.new:
@@ -50,27 +52,42 @@ def dispatch(store: Store, wish: Wish, request: Request, cwd: str, prompt: str, 
         store.claim(session.session_id).release()
     order = Order(
         input_id=uuid4().hex, session_id=session.session_id, verb="prompt", run_id=wish.run_id or new_run_id(),
-        source="prompt", text=prompt, settings=to_builtins(chosen.request, enc_hook=str),
+        source="prompt", text=prompt, shown=title, settings=clean(to_builtins(chosen.request, enc_hook=str)),
     )  # fmt: skip
-    return _post(store, order)
+    try:
+        return _post(store, order)
+    except UsageError:
+        if chosen.new:
+            store.remove(session.session_id)
+        raise
 
 
 def send(store: Store, session: SessionRecord, text: str, *, input_id: str | None = None) -> Dispatched:
     """Give a session its next prompt: it is run, with the settings of its last run, when those before it are done."""
-    runs = store.runs(session_id=session.session_id, limit=1)
-    settings = runs[0].settings if runs else to_builtins(Request(harness=session.harness, attended=True))
+    settings, text = _settings(store, session), clean(text)
+    input_id = None if input_id is None else clean(input_id)
     name = input_id or uuid4().hex
     run_id = new_run_id() if input_id is None else _named(session.session_id, input_id)
     order = Order(
-        input_id=name, session_id=session.session_id, verb="prompt", run_id=run_id, text=text, settings=settings
-    )
+        input_id=name, session_id=session.session_id, verb="prompt", run_id=run_id, text=text, settings=settings,
+        shown=shown(text, convert(settings, Request), os.environ),
+    )  # fmt: skip
     return _post(store, order)
+
+
+def _settings(store: Store, session: SessionRecord) -> dict[str, Any]:
+    """Those of the last run of the agent that holds the session, or will when its turn comes. It may have none."""
+    runs = store.runs(session_id=session.session_id)
+    last = next((run for run in runs if run.status == "queued" or run.harness == session.harness), None)
+    if last is None or not last.settings:
+        return to_builtins(Request(harness=session.harness, attended=True))  # type: ignore[no-any-return]
+    return {**last.settings, "harness": last.harness}
 
 
 def say(store: Store, run: RunRecord, verb: str, **words: object) -> None:
     """Say something to a run that goes on: `steer`, `answer` or `stop`."""
     order = {"input_id": uuid4().hex, "session_id": run.session_id, "run_id": run.run_id, "verb": verb, **words}
-    store.post(convert(order, Order))
+    store.post(convert(clean(order), Order))
 
 
 def stop(store: Store, run: RunRecord, *, patience: float = _PATIENCE) -> RunRecord:
@@ -78,10 +95,12 @@ def stop(store: Store, run: RunRecord, *, patience: float = _PATIENCE) -> RunRec
     if run.status not in LIVE:
         return run
     say(store, run, "stop")
+    killed = False
     for number, seconds in ((None, patience), (15, _FORCE), (9, _FORCE)):
         now = store.run(run.run_id)
         if number is not None and now.pid is not None:
             _kill(now.pid, number)
+            killed = True
         until = time.monotonic() + seconds
         while now.status in LIVE and time.monotonic() < until:
             time.sleep(_TICK)
@@ -90,8 +109,17 @@ def stop(store: Store, run: RunRecord, *, patience: float = _PATIENCE) -> RunRec
                 store.recover()
                 now = store.run(run.run_id)
         if now.status not in LIVE:
-            return now
-    return store.run(run.run_id)
+            break
+    if killed and now.status not in LIVE:
+        _go_on(store, run.session_id)
+    return now
+
+
+def _go_on(store: Store, session_id: str) -> None:
+    """Who served the session was ended with a run of it: what still waits was not meant, and is served by another."""
+    waits = [run for run in store.runs(session_id=session_id) if run.status == "queued"]
+    if waits:
+        worker(store, session_id, waits[-1].run_id)
 
 
 def serve(

@@ -86,11 +86,12 @@ def _dispatched(asked: Asked) -> int:
 
 def _run(asked: Asked, sinks: list[Any], stack: ExitStack) -> int:
     from runwire.cli.stream import Signals, Stream
-    from runwire.sessions import choose
+    from runwire.sessions import choose, shown
 
     args, store = asked.args, asked.store
     signals = Signals()
-    chosen = choose(store, asked.wish, asked.request, asked.cwd, asked.prompt)
+    title = shown(asked.prompt, asked.request, os.environ)
+    chosen = choose(store, asked.wish, asked.request, asked.cwd, title)
     chosen.request.check()
     plan = _begun(asked, chosen, signals, stack)
     plan.sinks = sinks
@@ -143,8 +144,12 @@ def _claimed(asked: Asked, chosen: Chosen, signals: Signals) -> Opened:
         try:
             opened = open_session(asked.store, chosen, asked.args.resume_native)
         except NotReady as busy:
-            if not asked.args.queue or busy.code != "busy" or signals.number is not None:
+            if not asked.args.queue or busy.code != "busy":
                 raise
+            if signals.number is not None:
+                from runwire.background import Withdrawn
+
+                raise Withdrawn from None
             if not waited:
                 say(f"[waiting: the session {chosen.session.session_id[:8]} is busy]")
             waited = True

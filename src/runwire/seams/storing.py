@@ -107,6 +107,7 @@ class Order(Struct, kw_only=True):
     """Something that another process has said to a session: a prompt, or a word to the run that is going on.
 
     `input_id` makes it idempotent. A prompt becomes the run `run_id`, with `settings`; `source` is how it came.
+    `shown` is what a list has in the place of the text, where that holds a secret.
     """
 
     input_id: str
@@ -115,6 +116,7 @@ class Order(Struct, kw_only=True):
     run_id: str = ""
     source: Literal["prompt", "send"] = "send"
     text: str = ""
+    shown: str = ""
     request_id: str | None = None
     value: Any = None
     settings: dict[str, Any] = field(default_factory=dict)
@@ -235,6 +237,7 @@ class Store(Protocol):
     def post(self, order: Order, /) -> bool:
         """Put an order into the inbox; an `input_id` that is there already changes nothing.
 
+        Raises UsageError for a prompt whose `run_id` is used already, unless it is one that was sent.
         True: the process that holds the session serves it. False: somebody has to claim the session for it.
         """
 

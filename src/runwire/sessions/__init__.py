@@ -18,10 +18,10 @@ from runwire.errors import NotReady, UsageError
 from runwire.events import Tokens
 from runwire.framing import clean
 from runwire.seams import harness as find_harness
-from runwire.seams.storing import RunRecord, SessionRecord
+from runwire.seams.storing import NotFound, RunRecord, SessionRecord
 from runwire.sessions import worktree
 from runwire.sessions.control import listen
-from runwire.sessions.request import Request
+from runwire.sessions.request import Request, shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Before", "Chosen", "Opened", "Request", "Wish", "before_of", "choose", "events_of", "launched", "new_run_id",
-    "open_session", "plan_of", "stored", "title_of",
+    "open_session", "plan_of", "shown", "stored", "title_of",
 ]  # fmt: skip
 
 _TITLE = 60
@@ -93,7 +93,7 @@ class Opened(NamedTuple):
         )
 
     def record(self, prompt: str, run_id: str, *, background: bool = False) -> RunRecord:
-        """The run as the list will show it."""
+        """The run as the list will show it; in the prompt no secret is left."""
         plain = {name: value for name, value in self.request.options.items() if isinstance(value, _PLAIN)}
         settings = to_builtins(replace(self.request, options=plain))
         return RunRecord(
@@ -123,7 +123,7 @@ class Chosen(NamedTuple):
 
 
 def choose(store: Store | None, wish: Wish, request: Request, cwd: str, prompt: str) -> Chosen:
-    """Find the session, or make a new one. Raises NotFound, UsageError."""
+    """Find the session, or make a new one, called after the prompt as it is shown. Raises NotFound, UsageError."""
     if wish.resume is None and not wish.latest:
         if wish.fork:
             raise UsageError("--fork needs a session to begin from: --resume ID or --continue")
@@ -153,8 +153,12 @@ def open_session(store: Store | None, chosen: Chosen, native: str | None = None)
     claim = store.create(session) if new else store.claim(session.session_id)
     now = replace(claim.session, cwd=session.cwd)
     before = Before(resume=native, remarks=remarks)
-    if not new or session.parent_session_id is not None:
-        before = before_of(store, now, request, remarks)
+    try:
+        if not new or session.parent_session_id is not None:
+            before = before_of(store, now, request, remarks)
+    except BaseException:
+        claim.release()
+        raise
     return Opened(store, claim, now, request, before)
 
 
@@ -163,9 +167,10 @@ def before_of(store: Store, session: SessionRecord, request: Request, remarks: t
     begun = _begun(store, session.session_id)
     told, fork = session, False
     if not begun and session.parent_session_id is not None:
-        told, fork = store.session(session.parent_session_id), True
+        fork, remarks = True, (*remarks, f"forked from the session {session.parent_session_id}")
+    while not begun and (parent := _parent(store, told)) is not None:  # a copy of which no run was begun is as its own
+        told = parent
         begun = _begun(store, told.session_id)
-        remarks = (*remarks, f"forked from the session {told.session_id}")
     if not begun:
         return Before(remarks=remarks)
     capable = find_harness(request.harness).capabilities
@@ -180,17 +185,38 @@ def _begun(store: Store, session_id: str) -> list[RunRecord]:
     return [run for run in store.runs(session_id=session_id) if run.status != "queued"]
 
 
-def events_of(store: Store, session_id: str) -> Iterator[Event]:
-    """Everything that happened in a session, run by run."""
+def _parent(store: Store, session: SessionRecord) -> SessionRecord | None:
+    """The session that it was forked from, if that is still there."""
+    name = session.parent_session_id
+    try:
+        found = None if name is None else store.session(name)
+    except NotFound:
+        return None
+    return found if found is not None and found.session_id == name else None  # not one whose id only begins so
+
+
+def events_of(store: Store, session: SessionRecord) -> Iterator[Event]:
+    """Everything that happened in a session, run by run; of one that was forked, first what had happened till then."""
     from msgspec.json import Decoder
 
     from runwire.events import AnyEvent
     from runwire.seams.storing import blocks
 
     decode = Decoder(AnyEvent).decode_lines
-    for run in reversed(store.runs(session_id=session_id)):
+    for run, end in _line(store, session):
         for block in blocks(store.reader(run.run_id)):
-            yield from decode(block)
+            yield from (event for event in decode(block) if not end or event.ts <= end)
+
+
+def _line(store: Store, session: SessionRecord) -> list[tuple[RunRecord, int]]:
+    """Its runs and those that it was forked from, oldest first, and when it was forked from them; 0 = it was not."""
+    found = [(run, 0) for run in store.runs(session_id=session.session_id)]
+    end = session.created
+    while (parent := _parent(store, session)) is not None:
+        runs = store.runs(session_id=parent.session_id)
+        found += [(run, end) for run in runs if not end or run.created <= end]
+        session, end = parent, min(end or parent.created, parent.created)
+    return found[::-1]
 
 
 def plan_of(opened: Opened, prompt: str, env: Mapping[str, str], run_id: str, order: Order | None = None) -> Plan:
@@ -237,10 +263,11 @@ def stored(opened: Opened, plan: Plan, prompt: str, *, background: bool = False)
     store, claim = opened.store, opened.claim
     if store is None or claim is None:
         return plan
+    prompt = shown(prompt, opened.request, plan.job.env)
 
     def begin() -> Journal:
         session, request = claim.session, opened.request
-        if session.harness != request.harness:
+        if session.harness != request.harness and not isinstance(plan.child, NotReady):  # what is not there has nothing
             claim.update(replace(session, harness=request.harness, model=request.model, native_session_id=None))
         return claim.begin(opened.record(prompt, plan.run_id, background=background))
 
@@ -255,16 +282,16 @@ def _told(opened: Opened, prompt: str, env: dict[str, str]) -> tuple[Job, str | 
     make = request.job
     if store is None or before.told is None:
         return make(prompt, opened.cwd, env, resume=before.resume, fork=before.fork), None, before.remarks
-    source, told = before.told.harness, before.told.session_id
+    source = before.told.harness
     if "history" in find_harness(request.harness).capabilities:
-        events = list(events_of(store, told))
+        events = list(events_of(store, opened.session))
         remarks = before.remarks
         if source != request.harness:
             remarks = (*remarks, f"carried over from {source}: the whole conversation, {len(events)} events")
         return make(prompt, opened.cwd, env, history=events), None, remarks
     from runwire.sessions.carrying import carry
 
-    carried = carry(events_of(store, told), prompt, source)
+    carried = carry(events_of(store, opened.session), prompt, source)
     return make(carried.prompt, opened.cwd, env), prompt, (*before.remarks, carried.remark)
 
 

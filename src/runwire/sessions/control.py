@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
+from msgspec import convert
 from msgspec.structs import replace
 
 from runwire.errors import NotReady
+from runwire.sessions.request import Request, shown
 
 if TYPE_CHECKING:
     from runwire.pump import Run
@@ -34,7 +36,13 @@ async def _obey(store: Store, run: Run, order: Order) -> None:
     elif order.verb == "answer":
         await run.answer(order.request_id or "", order.value)
     elif order.verb == "steer" and not await run.send(order.text, order.input_id):
-        store.post(replace(order, verb="prompt", input_id=f"{order.input_id}:next", run_id=_next(order)))
+        settings = {**(now := store.run(run.run_id)).settings, "harness": now.harness}
+        store.post(
+            replace(
+                order, verb="prompt", input_id=f"{order.input_id}:next", run_id=_next(order), settings=settings,
+                shown=shown(order.text, convert(settings, Request), run.plan.job.env),
+            )
+        )  # fmt: skip
 
 
 def _next(order: Order) -> str:

@@ -12,7 +12,7 @@ from msgspec import Struct, field
 from runwire.errors import UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from runwire.events import Event
     from runwire.seams import Job
@@ -95,3 +95,10 @@ class Request(Struct, kw_only=True, omit_defaults=True):
             if (value := getattr(self, name)) is not None:
                 found[name] = value
         return found
+
+
+def shown(prompt: str, request: Request, env: Mapping[str, str]) -> str:
+    """A prompt as the list shows it: what is secret is masked, as it is in the events."""
+    from runwire.redact import Redactor, secrets
+
+    return prompt if request.redact == "off" else Redactor(secrets(env), shapes=request.redact == "shapes").text(prompt)

@@ -107,7 +107,7 @@ class SqliteClaim(Placed):
             database.execute("UPDATE sessions SET served = ? WHERE session_id = ?", (row is not None, session_id))
             if row is None:
                 return None
-            database.execute("UPDATE inbox SET taken = 1 WHERE position = ?", (row[0],))
+            database.execute("UPDATE inbox SET taken = 1, body = '' WHERE position = ?", (row[0],))
             return msgspec.json.decode(row[1], type=Order)
 
     def release(self) -> None:

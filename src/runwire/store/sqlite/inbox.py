@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from runwire.errors import UsageError
 from runwire.seams.storing import NotFound, Order, RunRecord
 from runwire.store.sqlite import rows
 from runwire.store.sqlite.claims import insert_run
@@ -29,15 +30,10 @@ def post(place: Place, order: Order) -> bool:
         if found is None:
             raise NotFound(f"there is no session {order.session_id!r} in the store; runwire sessions lists them")
         harness, cwd, served = found
-        if database.execute("SELECT 1 FROM inbox WHERE input_id = ?", (order.input_id,)).fetchone() is None:
+        if _is_new(database, order):
             _put(database, order)
             if order.verb == "prompt":
-                run = RunRecord(
-                    run_id=order.run_id, session_id=order.session_id, harness=order.settings.get("harness", harness),
-                    cwd=cwd, model=order.settings.get("model"), prompt=order.text, background=True,
-                    settings=order.settings,
-                )  # fmt: skip
-                insert_run(database, run, "queued")
+                insert_run(database, queued(order, harness, cwd), "queued")
             elif order.verb == "stop":
                 withdrawn = _stop(database, order.run_id)
     if withdrawn:
@@ -54,8 +50,28 @@ def orders(place: Place, run_id: str) -> list[Order]:
         return []
     with place.transaction() as database:
         found = database.execute(query, (run_id,)).fetchall()
-        database.executemany("UPDATE inbox SET taken = 1 WHERE position = ?", [(row[0],) for row in found])
+        database.executemany("UPDATE inbox SET taken = 1, body = '' WHERE position = ?", [(row[0],) for row in found])
     return [msgspec.json.decode(row[1], type=Order) for row in found]
+
+
+def queued(order: Order, harness: str, cwd: str) -> RunRecord:
+    """The run that a prompt becomes, as the list shows it until it begins."""
+    return RunRecord(
+        run_id=order.run_id, session_id=order.session_id, harness=order.settings.get("harness", harness), cwd=cwd,
+        model=order.settings.get("model"), prompt=order.shown or order.text, background=True, settings=order.settings,
+    )  # fmt: skip
+
+
+def _is_new(database: sqlite3.Connection, order: Order) -> bool:
+    """Whether it has not been said before. Raises UsageError where its run would be another one."""
+    if database.execute("SELECT 1 FROM inbox WHERE input_id = ?", (order.input_id,)).fetchone() is not None:
+        return False
+    query = "SELECT session_id FROM runs WHERE run_id = ?"
+    if order.verb != "prompt" or (run := database.execute(query, (order.run_id,)).fetchone()) is None:
+        return True
+    if order.source == "send" and run[0] == order.session_id:  # the id of its run is made from its own
+        return False
+    raise UsageError(f"there is a run {order.run_id!r} already; choose another --run-id")
 
 
 def _put(database: sqlite3.Connection, order: Order) -> None:
@@ -68,5 +84,7 @@ def _put(database: sqlite3.Connection, order: Order) -> None:
 def _stop(database: sqlite3.Connection, run_id: str) -> bool:
     """Note that somebody wants the end of a run; whether its prompt was still in the inbox and is ours now."""
     database.execute("UPDATE runs SET stopping = 1 WHERE run_id = ? AND status IN ('queued', 'running')", (run_id,))
-    taken = database.execute("UPDATE inbox SET taken = 1 WHERE run_id = ? AND verb = 'prompt' AND NOT taken", (run_id,))
+    taken = database.execute(
+        "UPDATE inbox SET taken = 1, body = '' WHERE run_id = ? AND verb = 'prompt' AND NOT taken", (run_id,)
+    )
     return taken.rowcount == 1

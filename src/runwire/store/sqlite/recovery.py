@@ -82,7 +82,7 @@ def recover_run(place: Place, run: RunRecord) -> Recovery:
     for event in closing:
         facts.add(event)
     facts.save(place)
-    place.database.execute("UPDATE inbox SET taken = 1 WHERE run_id = ?", (run.run_id,))
+    place.database.execute("UPDATE inbox SET taken = 1, body = '' WHERE run_id = ?", (run.run_id,))
     return Recovery(run_id=run.run_id, session_id=run.session_id, tools=story.tools, cut=cut)
 
 

@@ -16,8 +16,9 @@ from urllib.parse import quote
 import msgspec
 
 from runwire.errors import RunwireError
-from runwire.seams.storing import Order, RunRecord, SessionRecord
+from runwire.seams.storing import Order, SessionRecord
 from runwire.store.sqlite.claims import insert_run, insert_session
+from runwire.store.sqlite.inbox import queued
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -113,8 +114,4 @@ def _order(database: sqlite3.Connection, row: tuple[Any, ...], sessions: dict[st
         (order.input_id, session_id, order.run_id, order.verb, body),
     )
     if order.verb == "prompt":
-        run = RunRecord(
-            run_id=order.run_id, session_id=session_id, harness=order.settings.get("harness", harness), cwd=cwd,
-            model=order.settings.get("model"), prompt=order.text, background=True, settings=order.settings,
-        )  # fmt: skip
-        insert_run(database, run, "queued")
+        insert_run(database, queued(order, harness, cwd), "queued")
