@@ -64,6 +64,18 @@ def test_a_run_that_waits_tells_how_it_is_answered_and_how_it_is_removed(runwire
     assert runwire("rm", "--force", "r-1").stdout == "removed r-1\n"
 
 
+def test_who_sees_the_answer_alone_is_told_what_was_denied(runwire: Runwire) -> None:
+    done = runwire("run", "hello", "--model", "scripted/fix-add")
+    assert "✗ bash denied: bash was not run: bash needs leave" in done.stderr
+    assert "denied" not in runwire("run", "hello", "--model", "scripted/fix-add", "-q").stderr
+
+
+def test_who_sees_the_answer_alone_is_told_that_the_session_keeps_its_model(runwire: Runwire) -> None:
+    runwire("run", "hello", "--harness", "scripted", "--model", "a")
+    done = runwire("run", "hello", "--continue", "--model", "b")
+    assert "the session keeps its model a, not b; --force changes it" in done.stderr
+
+
 def test_a_prompt_of_several_words_needs_no_quotes_to_be_sent(runwire: Runwire) -> None:
     runwire("run", "hello", "--harness", "scripted", "--session-id", "s-1", "--run-id", "r-1")
     runwire("send", "r-1", "and", "now", "the", "docs")

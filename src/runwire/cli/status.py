@@ -7,6 +7,7 @@ from runwire import events as ev
 _FAILED = {"timeout": 3, "spawn_failed": 4, "auth": 4, "busy": 4, "permission_denied": 5}
 INTERRUPTED = 130
 TERMINATED = 143
+_WHY = 200
 
 
 def exit_status(result: ev.Result | None, signal: int | None = None) -> int:
@@ -51,5 +52,17 @@ def remark(event: ev.Event) -> str:
             return f"… retry {event.attempt}: {event.reason}"
         case ev.Diagnostic() | ev.Activity():
             return f"· {event.message}"
+        case _:
+            return ""
+
+
+def aside(event: ev.Event) -> str:
+    """What is said of an event where stdout shows nothing but the answer: what holds it up, and what it lacks."""
+    match event:
+        case ev.ToolEnd(status="denied"):
+            why = (event.output or "").strip().partition("\n")[0][:_WHY]
+            return remark(event) + (f": {why}" if why else "")
+        case ev.Retry() | ev.Diagnostic(source="runwire"):
+            return remark(event)
         case _:
             return ""

@@ -12,7 +12,7 @@ import signal
 from typing import TYPE_CHECKING, Any
 
 from runwire.cli.screen import follow, is_terminal
-from runwire.cli.status import exit_status, farewell, remark
+from runwire.cli.status import aside, exit_status, farewell, remark
 from runwire.cli.writing import Unwritable, hush, say, write_all
 from runwire.pipeline import encoder_of
 
@@ -77,7 +77,14 @@ class Stream:
         plan.raw = found.raw and not plan.sinks and not verbose
         self._plan = plan
         self._signals = signals
+        self._tells: Callable[[Event], str] | None
         self._verbose, self._quiet, self._go_on = verbose, quiet, go_on
+        if self._drawn:
+            self._tells = None
+        elif verbose:
+            self._tells = remark
+        else:
+            self._tells = aside if found.name == "text" and not quiet else None
         self._closed = False
         self._lost: str | None = None
 
@@ -128,9 +135,9 @@ class Stream:
         async with Run(self._plan) as run:
             self._heard = self._signals.attach(run, asyncio.get_running_loop())
             async for batch in run.batches():
-                if self._verbose and not self._drawn:
+                if self._tells is not None:
                     for event in batch:
-                        if line := remark(event):
+                        if line := self._tells(event):
                             say(line)
                 await self._write(batch, run)
             await self._write(None, run)
