@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import signal
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from fake_agents import Gate, agent
+from msgspec.structs import replace
 from test_background import Background, background, until
 from test_sessions import SID, Runwire, git, held, runwire, session_of, text
 
@@ -20,10 +22,11 @@ from runwire import events as ev
 from runwire.agent.conversation import Assistant, User
 from runwire.agent.history import history
 from runwire.errors import UsageError
-from runwire.seams.storing import SessionRecord
+from runwire.seams.storing import RunRecord, SessionRecord
 from runwire.sessions import Request, before_of, events_of
 from runwire.store import open_store
 from runwire.store.sqlite.locks import Lock
+from runwire.transcript import Spending
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -354,3 +357,57 @@ def test_words_between_a_call_and_its_result_stand_behind_it() -> None:
     assert isinstance(items[1], Assistant)
     assert isinstance(items[3], User)
     assert items[3].text == "hurry"
+
+
+# --- the ledger -------------------------------------------------------------------------------------------------------
+
+
+def used(model: str, tokens: int, cost: float | None = None, source: ev.CostSource | None = None) -> ev.Usage:
+    return ev.Usage(scope="request", model=model, input_tokens=tokens, cost_usd=cost, cost_source=source)
+
+
+def ended(tokens: int, cost: float | None) -> ev.Result:
+    return ev.Result(
+        status="completed", error=False, text="", session_id="s", turns=1, synthetic=False, cost_usd=cost,
+        usage=ev.Tokens(input_tokens=tokens),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("requests", "result", "lines"),
+    [
+        ([used("a", 10, 0.1, "reported"), used("b", 5, 0.02, "estimated")], ended(15, 0.12),
+         {"a": (10, 0.1, "reported"), "b": (5, 0.02, "estimated")}),
+        ([used("b", 5, 0.02, "estimated"), used("a", 10, 0.1, "reported")], ended(15, 0.12),
+         {"a": (10, 0.1, "reported"), "b": (5, 0.02, "estimated")}),
+        ([used("a", 10), used("b", 10)], ended(15, 0.12), {"a": (5, 0.12, "reported"), "b": (10, None, None)}),
+        ([used("a", 1), used("b", 10), used("c", 9)], ended(12, None),
+         {"a": (0, None, None), "b": (3, None, None), "c": (9, None, None)}),
+        ([used("a", 10, 0.1, "estimated"), used("a", 5, 0.1, "reported")], ended(15, 0.2),
+         {"a": (15, 0.2, "estimated")}),
+    ],
+)  # fmt: skip
+def test_the_bill_of_several_models(
+    requests: list[ev.Usage], result: ev.Result, lines: dict[str, tuple[Any, ...]]
+) -> None:
+    spending = Spending()
+    for event in [ev.Session(session_id="s", model="a"), *requests, result]:
+        spending.add(event)
+    found = {line.model: (line.input_tokens, line.cost_usd, line.cost_source) for line in spending.lines()}
+    assert {name: (tokens, cost and round(cost, 9), source) for name, (tokens, cost, source) in found.items()} == lines
+
+
+def test_a_run_whose_cost_was_told_as_a_whole_is_not_unknown(store: Store) -> None:
+    claim = store.create(SessionRecord(session_id="s", cwd="/", harness="sample"))
+    journal = claim.begin(RunRecord(run_id="r", session_id="s", harness="sample", cwd="/"))
+    events = [ev.Session(session_id="s", model="a"), used("a", 10), used("b", 5), ended(15, 0.12)]
+
+    async def write() -> None:
+        await journal.append([replace(event, seq=at, run_id="r", ts=1) for at, event in enumerate(events, 1)])
+        await journal.close()
+
+    asyncio.run(write())
+    claim.release()
+    (row,) = store.costs("harness")
+    assert (row.runs, row.input_tokens, row.reported_usd, row.unknown) == (1, 15, 0.12, 0)
+    assert {(row.key, row.unknown) for row in store.costs("model")} == {("a", 0), ("b", 1)}

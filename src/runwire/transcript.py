@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from msgspec import UNSET
 
@@ -111,17 +111,21 @@ def fold(events: Iterable[Event]) -> Transcript:
 
 
 _COUNTS = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens", "reasoning_tokens")
+_NOISE = 1e-9  # below a cost that anybody tells: what is left over when sums of fractions are compared
 
 
 @dataclass
 class Spending:
     """What a run has spent, by model: the fold behind a ledger. `lines()` adds up to the totals of the result.
 
-    What the result counts beyond the single requests (sub-agents, compaction) goes to the model of the session.
-    `source` tells whether the cost was reported or estimated.
+    What the result counts beyond the single requests (sub-agents, compaction) goes to the model of the session; what
+    these count beyond the result is taken from there, then from the others. `source` tells whether the cost was
+    reported or estimated: a sum of both is estimated, unless the agent has told the whole itself.
     """
 
     source: str = "reported"
+    _whole: bool = False
+    _sources: dict[str | None, str] = field(default_factory=dict)
     _model: str | None = None
     _spent: dict[str | None, dict[str, float]] = field(default_factory=dict)
     _result: ev.Result | None = None
@@ -134,10 +138,10 @@ class Spending:
             case ev.ModelChanged():
                 self._model = event.to_model
             case ev.Usage():
-                if event.cost_source is not None:
-                    self.source = event.cost_source
                 if event.scope == "request":
                     self._count(event.model or self._model, event)
+                elif event.cost_source is not None:
+                    self.source, self._whole = event.cost_source, True
             case ev.Result():
                 self._result = event
             case _:
@@ -153,9 +157,15 @@ class Spending:
         spent = {model: dict(counts) for model, counts in self._spent.items()} if len(self._spent) > 1 else {}
         main = spent.setdefault(self._model or next(iter(self._spent), None), {})
         for name, whole in totals.items():
-            single = sum(counts.get(name, 0) for counts in spent.values())
-            if whole is not None and whole > single:
-                main[name] = main.get(name, 0) + whole - single
+            if whole is None:
+                continue
+            beyond = whole - sum(counts.get(name, 0) for counts in spent.values())
+            if beyond > _NOISE:
+                main[name] = main.get(name, 0) + beyond
+            for counts in (main, *spent.values()):
+                if beyond < -_NOISE and counts.get(name):
+                    beyond += (less := min(counts[name], -beyond))
+                    counts[name] -= less
         return [self._line(model, counts) for model, counts in spent.items()]
 
     def _count(self, model: str | None, usage: ev.Usage) -> None:
@@ -163,12 +173,22 @@ class Spending:
         for name in (*_COUNTS, "cost_usd"):
             if (value := getattr(usage, name)) is not None:
                 counts[name] = counts.get(name, 0) + value
+        if usage.cost_source is not None:
+            known = {self._sources.get(model), usage.cost_source}
+            self._sources[model] = "estimated" if "estimated" in known else "reported"
+            if not self._whole and usage.cost_source == "estimated":
+                self.source = "estimated"
 
     def _line(self, model: str | None, counts: dict[str, float]) -> ev.Tokens:
         cost = counts.get("cost_usd")
         return ev.Tokens(
             **{name: int(counts[name]) for name in _COUNTS if name in counts},
             cost_usd=cost,
-            cost_source=None if cost is None else "estimated" if self.source == "estimated" else "reported",
+            cost_source=None if cost is None else self._source(model),
             model=model,
         )
+
+    def _source(self, model: str | None) -> Literal["reported", "estimated"]:
+        """How the cost of one model is known: as that of its requests where there are several, else as the whole."""
+        one = self._sources.get(model) if len(self._spent) > 1 else None
+        return "estimated" if (one or self.source) == "estimated" else "reported"

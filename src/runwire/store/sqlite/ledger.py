@@ -23,7 +23,7 @@ def costs(database: sqlite3.Connection, by: Group, since: int) -> list[Cost]:
     rows = database.execute(
         f"SELECT {_KEYS[by]}, count(DISTINCT run_id), sum(input_tokens), sum(output_tokens), sum(cache_read_tokens),"  # noqa: S608
         " sum(cache_write_tokens), sum(reported), sum(estimated),"
-        " count(DISTINCT CASE WHEN reported IS NULL AND estimated IS NULL THEN run_id END)"
+        " count(DISTINCT run_id) - count(DISTINCT CASE WHEN coalesce(reported, estimated) IS NOT NULL THEN run_id END)"
         f" FROM ledger WHERE created >= ? GROUP BY 1 ORDER BY {order}", (since,),
     )  # fmt: skip
     return [
