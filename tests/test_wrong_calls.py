@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import sys
+from typing import TYPE_CHECKING
 
 import pytest
+from pseudo_terminal import Terminal
 from test_background import until
 from test_sessions import Runwire, runwire
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 __all__ = ["runwire"]
 
@@ -74,6 +79,26 @@ def test_who_sees_the_answer_alone_is_told_that_the_session_keeps_its_model(runw
     runwire("run", "hello", "--harness", "scripted", "--model", "a")
     done = runwire("run", "hello", "--continue", "--model", "b")
     assert "the session keeps its model a, not b; --force changes it" in done.stderr
+
+
+def test_the_limit_is_one_of_the_runs_of_that_status(runwire: Runwire) -> None:
+    runwire("run", "hello", "--harness", "scripted", "--run-id", "r-1")
+    runwire("run", "hello", "--harness", "claude", "--command", "no-such", "--run-id", "r-2", status=4)
+    (row,) = runwire.listed("runs", "--status", "completed", "--limit", "1")
+    assert row["run_id"] == "r-1"
+
+
+@pytest.mark.parametrize("columns", [80, 120])
+def test_a_list_fits_the_terminal(runwire: Runwire, tmp_path: Path, columns: int) -> None:
+    folder = tmp_path / ("deep-" * 20) / "project"
+    folder.mkdir(parents=True)
+    runwire("run", "say hello, and then very much more than fits into a line " * 2, "--harness", "scripted", cwd=folder)
+    for command, end in (("runs", "…" if columns == 80 else ""), ("sessions", "/project")):
+        with Terminal([runwire.program, command], columns=columns, env=runwire.env, cwd=folder) as terminal:
+            assert terminal.wait() == 0
+            head, row = terminal.screen
+        assert head.split()[-1] in {"PROMPT", "DIRECTORY"}
+        assert row.endswith(end)
 
 
 def test_a_prompt_of_several_words_needs_no_quotes_to_be_sent(runwire: Runwire) -> None:

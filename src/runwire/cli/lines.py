@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from typing import TYPE_CHECKING, Any
@@ -13,6 +14,9 @@ if TYPE_CHECKING:
 
     from runwire.background import Dispatched
     from runwire.seams.storing import Store
+
+_LEAST = 12  # characters that a cell keeps
+_ENDS = {"DIRECTORY", "FILE"}  # columns whose cells say more at their end
 
 
 def tell_dispatched(told: Dispatched, wire: str) -> None:
@@ -50,11 +54,35 @@ def put_json(value: Any) -> None:
 
 
 def put_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    """A table of left-aligned columns, as wide as what stands in them."""
+    """A table of left-aligned columns, as wide as what stands in them; a terminal's width is kept."""
     lines = [tuple(head), *(tuple(plain(cell) for cell in row) for row in rows)]
     widths = [max(len(line[at]) for line in lines) for at in range(len(head))]
+    over = sum(widths) + 2 * (len(widths) - 1) - (_columns() or sys.maxsize)
+    for at in sorted(range(len(widths)), key=widths.__getitem__, reverse=True):  # the widest gives way first
+        narrower = max(min(widths[at], _LEAST), widths[at] - max(over, 0))
+        over, widths[at] = over - widths[at] + narrower, narrower
     for line in lines:
-        print("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip())
+        cells = [fit(cell, width, end=name in _ENDS) for name, cell, width in zip(head, line, widths, strict=True)]
+        print("  ".join(cell.ljust(width) for cell, width in zip(cells, widths, strict=True)).rstrip())
+
+
+def fit(cell: str, room: int, *, end: bool = False) -> str:
+    """A cell cut to the room that there is, at its beginning if its `end` says more.
+
+    >>> fit("fix the parser", 8), fit("/home/you/work", 8, end=True), fit("short", 8)
+    ('fix the…', '…ou/work', 'short')
+    """
+    if len(cell) <= room:
+        return cell
+    return f"…{cell[1 - room :]}" if end else f"{cell[: room - 1]}…"
+
+
+def _columns() -> int:
+    """The width of the terminal; 0 where stdout is none."""
+    try:
+        return os.get_terminal_size(1).columns if os.isatty(1) else 0
+    except OSError:
+        return 0
 
 
 def ago(ms: int) -> str:

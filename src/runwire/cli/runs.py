@@ -33,9 +33,9 @@ def main(argv: list[str]) -> int:
             put_json(fields(store.run(args.id)))
             return 0
         session = None if args.session is None else store.session(args.session).session_id
-        runs = store.runs(session_id=session, limit=args.limit)
+        runs = store.runs(session_id=session, limit=None if args.status else args.limit)
         if args.status:
-            runs = [run for run in runs if run.status in args.status]
+            runs = [run for run in runs if run.status in args.status][: args.limit]
     if args.json:
         put_json([fields(run) for run in runs])
     else:
