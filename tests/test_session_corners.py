@@ -22,8 +22,9 @@ from runwire import events as ev
 from runwire.agent.conversation import Assistant, User
 from runwire.agent.history import history
 from runwire.errors import UsageError
-from runwire.seams.storing import RunRecord, SessionRecord
+from runwire.seams.storing import Order, RunRecord, SessionRecord
 from runwire.sessions import Request, before_of, events_of
+from runwire.sessions.carrying import carry
 from runwire.store import open_store
 from runwire.store.sqlite.locks import Lock
 from runwire.transcript import Spending
@@ -190,6 +191,41 @@ def test_what_is_no_text_in_an_argument_is_no_reason_to_fail(runwire: Runwire) -
     runwire("search", bad)
     runwire("sessions", "--cwd", bad)
     runwire("run", "go", "--harness", "claude", "--command", runwire.command, "--model", bad, "--bg", "--unattended")
+
+
+def test_what_waits_comes_before_what_is_said_later(runwire: Runwire) -> None:
+    session = session_of(runwire.run("one"))
+    with open_store(runwire.env["RUNWIRE_HOME"]) as store:
+        order = Order(input_id="i", session_id=session, verb="prompt", run_id="waits-1", text="two", source="prompt")
+        assert not store.post(order), "nobody serves it, and nobody is started by us"
+        events = runwire.run("three", "--continue", harness=None, status=4)
+        assert (events[-1]["code"], "waits-1" in events[-1]["message"]) == ("busy", True)
+        store._place.database.execute("UPDATE runs SET created = created - 20000")  # type: ignore[attr-defined]
+    events = runwire.run("three", "--continue", harness=None)
+    assert events[-1]["status"] == "completed"
+    assert [(row["prompt"], row["status"]) for row in runwire.listed()] == [
+        ("three", "completed"), ("two", "failed"), ("one", "completed"),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(("body", "status"), [("init(); forever()", 3), (None, 4), ("sys.exit(1)", 1)])
+def test_who_looks_on_from_behind_the_end_is_told_the_status(
+    runwire: Runwire, tmp_path: Path, body: str | None, status: int
+) -> None:
+    place = tmp_path / "other"
+    place.mkdir()
+    command = "/no/such/program" if body is None else agent(place, body)
+    words = ["--harness", "claude", "--command", command, "--run-id", "mine-1", "--timeout", "1"]
+    runwire("run", "go", *words, status=status)
+    assert runwire("attach", "mine-1", "--after", "9999", "--json", status=status).stdout == ""
+
+
+def test_of_a_long_message_the_ends_are_carried() -> None:
+    words = [ev.Input(text="first", source="prompt"), ev.Message(text="a" * 90_000 + "the end", message_id="m")]
+    carried = carry([replace(event, run_id="r") for event in words], "go on", "claude")
+    assert "the end" in carried.prompt
+    assert "1 message(s) were shortened" in carried.remark
+    assert "left out" not in carried.remark
 
 
 # --- secrets ----------------------------------------------------------------------------------------------------------

@@ -83,7 +83,8 @@ def _without_result(run: RunRecord, after: int) -> int:
     if run.status in LIVE:
         asks = f"; it asks: runwire answer {run.run_id}" if run.status == "waiting" else ""
         say(f"[the run goes on: {run.status}{asks}]")
-    return 0 if after and run.status == "completed" else exit_status(None)
+        return exit_status(None)
+    return exit_status(run) if after else exit_status(None)
 
 
 class Show:

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from runwire import events as ev
+
+if TYPE_CHECKING:
+    from runwire.seams.storing import RunRecord
 
 _FAILED = {"timeout": 3, "spawn_failed": 4, "auth": 4, "busy": 4, "permission_denied": 5}
 INTERRUPTED = 130
@@ -10,7 +15,7 @@ TERMINATED = 143
 _WHY = 200
 
 
-def exit_status(result: ev.Result | None, signal: int | None = None) -> int:
+def exit_status(result: ev.Result | RunRecord | None, signal: int | None = None) -> int:
     """0 completed; 1 failed; 3 timed out; 4 not ready; 5 permission denied; 6 a limit; 130 and 143 cancelled.
 
     >>> exit_status(None)

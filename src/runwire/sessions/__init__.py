@@ -18,7 +18,7 @@ from runwire.errors import NotReady, UsageError
 from runwire.events import Tokens
 from runwire.framing import clean
 from runwire.seams import harness as find_harness
-from runwire.seams.storing import NotFound, RunRecord, SessionRecord
+from runwire.seams.storing import Busy, NotFound, RunRecord, SessionRecord
 from runwire.sessions import worktree
 from runwire.sessions.control import listen
 from runwire.sessions.request import Request, shown
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from runwire.events import Event
     from runwire.pump.plan import Plan
     from runwire.seams import Job
-    from runwire.seams.storing import Claim, Journal, Order, Store
+    from runwire.seams.storing import Claim, Journal, Order, Recovery, Store
 
 __all__ = [
     "Before", "Chosen", "Opened", "Request", "Wish", "before_of", "choose", "events_of", "launched", "new_run_id",
@@ -146,11 +146,11 @@ def choose(store: Store | None, wish: Wish, request: Request, cwd: str, prompt: 
 
 
 def open_session(store: Store | None, chosen: Chosen, native: str | None = None) -> Opened:
-    """Claim it. `native`: a session of the agent itself to go on with. Raises Busy, NotReady."""
+    """Claim it, in its turn. `native`: a session of the agent itself to go on with. Raises Busy, NotReady."""
     session, request, new, remarks = chosen
     if store is None:
         return Opened(None, None, session, request, Before(resume=native, remarks=remarks))
-    claim = store.create(session) if new else store.claim(session.session_id)
+    claim = store.create(session) if new else _claimed(store, session.session_id)
     now = replace(claim.session, cwd=session.cwd)
     before = Before(resume=native, remarks=remarks)
     try:
@@ -160,6 +160,21 @@ def open_session(store: Store | None, chosen: Chosen, native: str | None = None)
         claim.release()
         raise
     return Opened(store, claim, now, request, before)
+
+
+def _claimed(store: Store, session_id: str) -> Claim:
+    """A session that goes on. What waits in its inbox was said before and comes before."""
+    recovered: list[Recovery] = []
+    while True:
+        claim = store.claim(session_id)
+        claim.recovered = recovered = [*recovered, *claim.recovered]
+        waits = [run for run in store.runs(session_id=session_id, live=True) if run.status == "queued"]
+        if not waits:
+            return claim
+        claim.release()
+        recovered += (gone := store.recover())  # nobody may be there to run it any more
+        if not any(one.run_id == waits[-1].run_id for one in gone):
+            raise Busy(session_id, waits[-1].run_id, waits[-1].pid)
 
 
 def before_of(store: Store, session: SessionRecord, request: Request, remarks: tuple[str, ...] = ()) -> Before:

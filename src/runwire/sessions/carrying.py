@@ -19,6 +19,8 @@ INPUT = 500
 """Characters of a call's input that are carried."""
 OUTPUT = 2_000
 """Characters of a call's output that are carried: its beginning and its end."""
+SAID = 20_000
+"""Characters of one message that are carried: the same."""
 WHOLE = 120_000
 """Characters of the whole; of a longer conversation the beginning and the end are carried."""
 
@@ -39,11 +41,13 @@ class Carried(NamedTuple):
 def carry(events: Iterable[Event], prompt: str, agent: str) -> Carried:
     """The new prompt with all that went before it. `agent` is who held the conversation so far."""
     parts: list[str] = []
-    messages = calls = shortened = 0
+    messages = cut = calls = shortened = 0
     for item in _items(events):
         if isinstance(item, Said):
             messages += 1
-            parts.append(f"[{item.role}]\n{item.text.strip()}")
+            said = item.text.strip()
+            cut += len(said) > SAID
+            parts.append(f"[{item.role}]\n{_ends(said, SAID)}")
         else:
             calls += 1
             text, whole = _told(item)
@@ -52,6 +56,7 @@ def carry(events: Iterable[Event], prompt: str, agent: str) -> Carried:
     kept, left_out = _fitted(parts)
     text = "\n\n".join(kept)
     remark = f"carried over from {agent}: {messages} message(s) and {calls} tool call(s), {len(text)} characters"
+    remark += f"; {cut} message(s) were shortened" if cut else ""
     remark += f"; {shortened} call(s) were shortened" if shortened else ""
     remark += f"; {left_out} item(s) in the middle were left out" if left_out else ""
     return Carried(_HEAD.format(agent=agent) + text + _FOOT + prompt, remark)
@@ -78,12 +83,17 @@ def _told(call: Call) -> tuple[str, bool]:
     given = call.arguments if call.input is None else json.encode(call.input).decode()
     given, output = given or "", call.output or ""
     short = given[:INPUT] + ("…" if len(given) > INPUT else "")
-    told = output
-    if len(output) > OUTPUT:
-        head, tail = output[: OUTPUT * 3 // 4], output[-OUTPUT // 4 :]
-        told = f"{head}\n… ({len(output) - OUTPUT} characters left out) …\n{tail}"
+    told = _ends(output, OUTPUT)
     text = f"[tool {call.name}: {call.status or 'interrupted'}]\n{short}"
     return text + (f"\n->\n{told}" if told else ""), len(given) <= INPUT and len(output) <= OUTPUT
+
+
+def _ends(text: str, room: int) -> str:
+    """A text that is longer than there is room for: its beginning and its end."""
+    if len(text) <= room:
+        return text
+    head, tail = text[: room * 3 // 4], text[-room // 4 :]
+    return f"{head}\n… ({len(text) - room} characters left out) …\n{tail}"
 
 
 def _fitted(parts: list[str]) -> tuple[list[str], int]:
