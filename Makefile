@@ -90,7 +90,7 @@ run: $(READY) ## show our own agent at work on a scripted model; needs no key an
 	@folder=$$(mktemp -d) && trap 'rm -rf "$$folder"' EXIT && trap 'exit 130' INT TERM && \
 	cp -R examples/sample-project/. "$$folder" && cd "$$folder" && \
 	if test -t 1; then json=''; else json=--json; fi && \
-	"$(CURDIR)/$(BIN)/runwire" run "fix the failing test" --model scripted/fix-add --approve full $$json && \
+	"$(CURDIR)/$(BIN)/runwire" run "fix the failing test" --model scripted/fix-add --approve full --no-store $$json && \
 	echo 'The model was scripted, the tools were real. With a real one: --model anthropic/claude-sonnet-4-5 (or --harness claude)' >&2
 
 # The tests start runwire a thousand times; where Python may not write byte code each of them would compile it again.
