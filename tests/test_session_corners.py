@@ -25,6 +25,7 @@ from runwire.errors import UsageError
 from runwire.seams.storing import Order, RunRecord, SessionRecord
 from runwire.sessions import Request, before_of, events_of
 from runwire.sessions.carrying import carry
+from runwire.sessions.control import listen
 from runwire.store import open_store
 from runwire.store.sqlite.locks import Lock
 from runwire.transcript import Spending
@@ -377,6 +378,49 @@ def test_a_forked_process_does_not_keep_a_lock(tmp_path: Path) -> None:
     finally:
         os.close(write)
         os.waitpid(pid, 0)
+
+
+def test_a_forked_process_has_a_connection_of_its_own(store: Store) -> None:
+    played("one")
+    assert len(store.runs()) == 1
+    ours = id(store._place.database)  # type: ignore[attr-defined]
+    pid = os.fork()
+    if pid == 0:
+        fine = len(store.runs()) == 1 and id(store._place.database) != ours  # type: ignore[attr-defined]
+        os._exit(0 if fine else 1)
+    assert os.waitpid(pid, 0)[1] == 0
+    assert id(store._place.database) == ours  # type: ignore[attr-defined]
+
+
+class Breaking:
+    """A run that breaks when it is answered, and is stopped."""
+
+    run_id = "run-1"
+
+    def __init__(self) -> None:
+        self.remarks: list[str] = []
+        self.stopped = asyncio.Event()
+
+    async def answer(self, *_: object) -> bool:
+        raise RuntimeError("broken")
+
+    async def cancel(self, _: str) -> None:
+        self.stopped.set()
+
+
+def test_a_word_that_breaks_something_does_not_keep_a_stop_from_being_heard(store: Store) -> None:
+    session = played("one", run_id="run-1").session_id
+    store.post(Order(input_id="1", session_id=session, verb="answer", run_id="run-1", request_id="r"))
+    store.post(Order(input_id="2", session_id=session, verb="stop", run_id="run-1"))
+
+    async def whole() -> list[str]:
+        run: Any = Breaking()
+        listening = asyncio.ensure_future(listen(store, run))
+        await asyncio.wait_for(run.stopped.wait(), 30)
+        listening.cancel()
+        return list(run.remarks)
+
+    assert asyncio.run(whole()) == ["answer by another process failed: broken"]
 
 
 def test_words_between_a_call_and_its_result_stand_behind_it() -> None:

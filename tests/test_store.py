@@ -54,6 +54,15 @@ def doubling(self: Any, order: Order) -> bool:
     )
 
 
+def careless(self: Any, order: Order) -> bool:
+    try:
+        return ORIGINAL["post"](self, order)
+    except UsageError:
+        if self.session(order.session_id).session_id == order.session_id and order.source == "prompt":
+            return True
+        raise
+
+
 def forgetful(self: Any, session_id: str) -> Any:
     claim = ORIGINAL["claim"](self, session_id)
     claim.recovered = []
@@ -90,6 +99,7 @@ WRONG: dict[str, tuple[type, str, Any, str]] = {
                      "lists: runs are not listed newest first"),
     "always served": (SqliteStore, "post", eager, "inbox: an inbox that nobody serves is said to be served"),
     "input twice": (SqliteStore, "post", doubling, "inbox: the inbox gives"),
+    "an id twice": (SqliteStore, "post", careless, "inbox: to post a prompt under the id of another run"),
     "no prompt": (SqliteClaim, "next", lambda _: None, "inbox: the first prompt"),
     "orders again": (SqliteStore, "orders", lambda self, run_id: [
         *ORIGINAL["orders"](self, run_id), Order(input_id="i", session_id="s", verb="stop")], "orders: "),

@@ -23,10 +23,14 @@ async def listen(store: Store, run: Run) -> None:
     """Obey until the run is over. What the agent cannot be told while it works becomes the next prompt."""
     while True:
         try:
-            for order in store.orders(run.run_id):
-                await _obey(store, run, order)
+            orders = store.orders(run.run_id)
         except NotReady:
-            pass  # the store cannot be read now, and perhaps can in a moment
+            orders = []  # the store cannot be read now, and perhaps can in a moment
+        for order in orders:
+            try:
+                await _obey(store, run, order)
+            except Exception as error:  # noqa: BLE001 - what one of them breaks must not keep a later one from being heard
+                run.remarks.append(f"{order.verb} by another process failed: {error}")
         await asyncio.sleep(EVERY)
 
 

@@ -42,7 +42,10 @@ def make(path: str, branch: str, cwd: str) -> None:
         if top is not None and os.path.realpath(top) == os.path.realpath(path):
             return
         raise NotReady(f"the place of the worktree is taken by something else: {path}")
-    os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+    try:
+        os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+    except OSError as error:
+        raise NotReady(f"the worktree {path} cannot be made: {error.strerror}") from None
     _git(cwd, "worktree", "prune")
     known = _git(cwd, "rev-parse", "--verify", f"refs/heads/{branch}") is not None
     what = [path, branch] if known else ["-b", branch, path]

@@ -254,6 +254,11 @@ def _inbox(bench: Bench) -> None:
     bench.must(not bench.one.post(_prompt(bench, name, "late")), "after the last `next` it is said to be served")
     late = claim.next()
     bench.must(late is not None and late.text == "late", "a prompt that came late is lost")
+    taken = Order(
+        input_id=bench.name("input"), session_id=name, verb="prompt", run_id=twice.run_id, text="x", source="prompt"
+    )
+    with bench.raises(UsageError, "to post a prompt under the id of another run"):
+        bench.one.post(taken)
     claim.release()
     bench.must(
         not bench.one.post(_prompt(bench, name, "later")), "an inbox whose claim was let go is said to be served"

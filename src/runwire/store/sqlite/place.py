@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 P = ParamSpec("P")
 R = TypeVar("R")
 S = TypeVar("S", bound="Placed")
+_INHERITED: list[sqlite3.Connection] = []
 
 
 class Place:
@@ -40,6 +41,7 @@ class Place:
         self.notices: list[str] = []
         self.damaged: str | None = None
         self._database: sqlite3.Connection | None = None
+        self._owner = 0
         self._file: tuple[int, int] | None = None
         self._suspect: tuple[int, int] | None = None
 
@@ -74,6 +76,9 @@ class Place:
     def database(self) -> sqlite3.Connection:
         """The database, which is made if there is none; another one, if another process has made it again."""
         path = os.path.join(self.root, "runwire.db")
+        if self._database is not None and self._owner != os.getpid():  # forked: it is still that of the other process
+            _INHERITED.append(self._database)  # not even to be closed, which would take away the other's locks
+            self._database = None
         if self._database is not None and not self._database.in_transaction:
             from runwire.store.sqlite.database import identity
 
@@ -86,7 +91,7 @@ class Place:
             self.make()
             suspect, self._suspect = self._suspect, None
             self._database = connect(path, partial(rebuild, self), self._damaged, suspect, self.make_room)
-            self._file = identity(path)
+            self._file, self._owner = identity(path), os.getpid()
         return self._database
 
     def mend(self, error: Exception) -> None:
