@@ -85,7 +85,7 @@ def test_a_disk_that_fills_up(
     shown = check_failed(tmp_path, done.stdout.split()[0])
     assert (tmp_path / "kept" / "run-1.ndjson").read_bytes() == shown
     assert (tmp_path / "attached").read_bytes() == shown
-    assert done.stderr == ""
+    assert done.stderr == "Error: the disk of the store is full\n", "attach tells why the run has failed"
     (listed,) = json.loads((tmp_path / "listed").read_bytes())
     assert (listed["status"], listed["code"]) == ("failed", "internal")
 

@@ -79,6 +79,8 @@ def _read(path: str) -> Configuration:
     except (FileNotFoundError, NotADirectoryError):
         return Configuration()
     except OSError as error:
+        if not os.access(os.path.dirname(path), os.X_OK):
+            return Configuration()  # a folder of somebody else: the store will say so, if there is to be one
         raise UsageError(f"cannot read {path}: {error.strerror}") from None
     import tomllib
 
