@@ -271,6 +271,29 @@ sys.stdin.readline(); result("done")
     assert runwire("answer", told["run_id"], "no").stdout == "answered\n"
 
 
+def test_of_two_requests_one_is_answered_wherever_its_id_stands(background: Background, runwire: Runwire) -> None:
+    body = """
+sys.stdin.readline(); init()
+for n in ("1", "2"):
+    call("m" + n, "t" + n, "Bash", {"command": n})
+    emit({"type": "control_request", "request_id": "r" + n, "request": {"subtype": "can_use_tool", "tool_name": "Bash",
+          "tool_use_id": "t" + n, "input": {"command": n}, "title": "Do " + n}})
+for n in ("1", "2"):
+    said = json.loads(sys.stdin.readline())["response"]
+    answer("t" + said["request_id"][1:], said["response"]["behavior"])
+say("m9", "ok"); result("done")
+"""
+    run = background.begin(body)["run_id"]
+    background.status(run, "waiting")
+    until(lambda: runwire("answer", run).stdout.count("may it?") == 2)
+    assert "say which one: --request r1, r2" in runwire("answer", run, "yes", status=2).stderr
+    runwire("answer", run, "--request", "r2", "no")
+    runwire("answer", run, "yes", "--request", "r1")
+    background.status(run, "completed")
+    told = {event["id"]: event["output"] for event in runwire.stored(run) if event["kind"] == "tool_end"}
+    assert told == {"t1": "allow", "t2": "deny"}
+
+
 # --- worktrees --------------------------------------------------------------------------------------------------------
 
 

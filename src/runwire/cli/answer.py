@@ -21,7 +21,7 @@ _EPILOG = """examples:
 
 def main(argv: list[str]) -> int:
     """Run the command."""
-    args = parser().parse_args(argv)
+    args = parser().parse_intermixed_args(argv)
     from runwire.background.asking import answer, open_requests
     from runwire.cli.lines import opened
 
