@@ -244,6 +244,19 @@ def test_leave_is_given_from_another_process(background: Background, runwire: Ru
     assert "asks nothing" in runwire("answer", run_id, status=1).stderr
 
 
+def test_an_answer_is_told_before_the_tool_has_done_its_work(background: Background, runwire: Runwire) -> None:
+    gate = Gate(background.folder, "gate")
+    run_id = background.begin(ASKING.replace('answer("t1"', 'wait("gate"); answer("t1"'))["run_id"]
+    background.status(run_id, "waiting")
+    assert runwire("answer", run_id, "yes").stdout == "answered\n"
+    background.status(run_id, "running")
+    gate.open()
+    background.status(run_id, "completed")
+    events = runwire.stored(run_id)
+    assert breaches(events) == []
+    assert [(event["outcome"], event["by"]) for event in events if event["kind"] == "resolved"] == [("allowed", "user")]
+
+
 def test_where_nobody_attends_it_is_refused_at_once(background: Background, runwire: Runwire) -> None:
     told = background.begin(ASKING, "go", "--unattended", "--allow", "Read")
     background.status(told["run_id"], "completed")

@@ -109,6 +109,10 @@ class Contract:
         self._closed = True
         return self.stamp(out, now)
 
+    def asked(self, request_id: str) -> ev.Question | ev.Permission | None:
+        """The question or permission that is open under this id."""
+        return self._asks.asked(request_id)
+
     def endings(self) -> list[Event]:
         """Close every message, round trip, call and request that is open; not yet stamped."""
         out: list[Event] = []

@@ -25,6 +25,10 @@ class Asks:
         """Nothing is asked."""
         return not self._open
 
+    def asked(self, request_id: str) -> ev.Question | ev.Permission | None:
+        """What is open under this id on our wire."""
+        return next((asked for asked in self._open.values() if asked.request_id == request_id), None)
+
     def ask(self, event: ev.Question | ev.Permission, out: list[Event]) -> None:
         """Open a request. One that is open already is the same, told again."""
         native = event.request_id

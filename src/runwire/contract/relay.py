@@ -50,6 +50,9 @@ class Relay:
                 self._event(output, out)
         return out
 
+    def asked(self, _request_id: str) -> None:
+        """Nothing: what is told again is not answered."""
+
     def close(self, exit: Exit, _now: int, /) -> list[Event]:
         """End the last run."""
         out: list[Event] = []

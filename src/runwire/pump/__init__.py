@@ -27,6 +27,7 @@ from runwire.pump.child import PATIENCE, ChildSession
 from runwire.pump.clock import Clock
 from runwire.pump.delivery import Delivery
 from runwire.pump.ends import faulty, unspawned
+from runwire.pump.gate import resolution
 from runwire.pump.outlets import Outlet
 from runwire.pump.plan import Origin, Plan
 from runwire.pump.storing import committed, unkept
@@ -145,7 +146,13 @@ class Run:
 
     async def answer(self, request_id: str, value: Any) -> bool:
         """Answer a question or a permission; False where nothing of that id is open or the agent takes no answers."""
-        return self._session is not None and await self._session.send(Command("answer", request_id, value=value))
+        law = self._law
+        asked = None if law is None else law.contract.asked(request_id)
+        if self._session is None or not await self._session.send(Command("answer", request_id, value=value)):
+            return False
+        if asked is not None and law is not None and self._child is not None and self.result is None:
+            await self._push(law, [resolution(asked, value)])  # a program tells it with what comes of it, if at all
+        return True
 
     async def send(self, text: str, input_id: str | None = None) -> bool:
         """Say more to the agent while it works; False where it cannot be said."""

@@ -6,7 +6,7 @@ reason where nobody does.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Raw
 
@@ -62,3 +62,15 @@ class Gate:
         if not self._say(Command("permit", request_id, text="" if allowed else reason, value=allowed)):
             return []
         return [ev.Resolved(request_id=request_id, outcome="allowed" if allowed else "denied", by="policy")]
+
+
+def resolution(asked: ev.Question | ev.Permission, value: Any) -> ev.Resolved:
+    """The end of a request that the user has answered so."""
+    if isinstance(asked, ev.Question):
+        return ev.Resolved(request_id=asked.request_id, outcome="answered", by="user", answer=value)
+    effect = next((option.effect for option in asked.options if option.id == value), None)
+    allowed = value in _YES if effect is None else effect.startswith("allow")
+    return ev.Resolved(request_id=asked.request_id, outcome="allowed" if allowed else "denied", by="user")
+
+
+_YES = (True, "allow", "once", "always", "yes")
