@@ -199,6 +199,7 @@ def test_it_is_stopped_from_another_process(background: Background, runwire: Run
     assert runwire.stored(told["run_id"]) == events
 
 
+@pytest.mark.slow
 def test_a_worker_that_does_not_obey_is_made_to(background: Background, runwire: Runwire) -> None:
     Gate(background.folder, "gate")
     told = background.begin(GATED)

@@ -43,6 +43,8 @@ if TYPE_CHECKING:
 
 __all__ = ["background", "runwire"]
 
+pytestmark = pytest.mark.slow
+
 LIMIT = 40.0
 HOSTILE = "\x1b[31m[red]hue[/red]\x1b]0;owned\x07\r\n漢字\u202e"
 

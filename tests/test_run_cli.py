@@ -464,6 +464,7 @@ def test_when_runwire_is_killed_the_agents_tree_ends(cli: Cli) -> None:
     assert all(map(has_ended, pids))
 
 
+@pytest.mark.slow
 def test_a_reader_who_does_not_read_cannot_keep_the_agent(cli: Cli) -> None:
     """Stdout is full and nobody empties it; the user interrupts."""
     flood = """

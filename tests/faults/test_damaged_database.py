@@ -20,6 +20,8 @@ from runwire.store.sqlite import SqliteStore
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+pytestmark = pytest.mark.slow
+
 RUNS = 12
 PAGE = 4096
 

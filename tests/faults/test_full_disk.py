@@ -14,7 +14,10 @@ import pytest
 from fake_agents import agent
 from stored_runs import check_lawful
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="needs the mounts of Linux")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(sys.platform != "linux", reason="needs the mounts of Linux"),
+]
 SAYS = "init()\nsay('m', 'hello')\nresult('hello')\n"
 BUSY = """
 init()

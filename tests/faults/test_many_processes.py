@@ -36,7 +36,10 @@ if TYPE_CHECKING:
 
     from runwire.events import Event
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks at processes in /proc")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(sys.platform != "linux", reason="looks at processes in /proc"),
+]
 LIMIT = 30.0
 SAYS = "init()\nsay('m', 'hello')\nresult('hello')\n"
 WAITS = "init()\nsay('m', 'hello')\nwait('gate')\nsay('n', 'gone on')\nresult('done')\n"
