@@ -36,10 +36,10 @@ LOOKS = 200
 
 
 def rows(rounds: int, sessions: int = SESSIONS) -> list[Row]:
-    """All of it, in folders that are thrown away."""
+    """All of it, in folders that are thrown away; whole runs first, before there is much that the disk has to take."""
     folder = Path(tempfile.mkdtemp(prefix="runwire-bench-"))
     try:
-        return [*_appends(folder, rounds), *_finds(folder, sessions), *_pipelines(folder, rounds)]
+        return [*_pipelines(folder, rounds), *_appends(folder, rounds), *_finds(folder, sessions)]
     finally:
         shutil.rmtree(folder)
 
