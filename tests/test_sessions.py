@@ -104,7 +104,8 @@ def test_what_was_shown_is_stored_and_listed(runwire: Runwire) -> None:
     assert {"run_id", "session_id", "harness", "model", "status", "created", "updated", "cost"} <= row.keys()
     assert (row["run_id"], row["session_id"]) == (run_id, session_of(events))
     assert (row["harness"], row["model"], row["status"], row["cost"]) == ("claude", "model-x", "completed", 0.01)
-    assert "pid" not in row
+    assert row["pid"] is None
+    assert "code" not in row, "what may be told is omitted where there is nothing to tell"
     (session,) = runwire.listed("sessions")
     assert (session["session_id"], session["title"], session["runs"]) == (session_of(events), "go", 1)
     assert session["native_session_id"] == SID

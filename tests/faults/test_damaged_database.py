@@ -6,7 +6,6 @@ import json
 import random
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -241,10 +240,6 @@ def test_a_place_that_cannot_be(runwire_bin: Path, clean_env: dict[str, str], tm
     assert "store" in events[-1]["message"]
     assert len(done.stderr.splitlines()) <= 2, done.stderr
     assert runwire(runwire_bin, clean_env, *run, "--no-store").returncode == 0
-
-
-if sys.platform != "linux":
-    pytestmark = pytest.mark.skip(reason="one machine is enough to try this on")
 
 
 # --- what no segment tells --------------------------------------------------------------------------------------------

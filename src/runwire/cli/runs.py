@@ -10,6 +10,10 @@ from runwire.errors import UnknownName, UsageError
 if TYPE_CHECKING:
     from runwire.seams.storing import RunRecord
 
+ALWAYS = frozenset(
+    {"run_id", "session_id", "harness", "model", "status", "created", "updated", "pid", "cost"}
+)  # fmt: skip
+"""The keys that a program may rely on: null where nothing is known."""
 _ELSEWHERE = ("search", "rm", "export", "import")
 
 
@@ -44,11 +48,11 @@ def main(argv: list[str]) -> int:
 
 
 def fields(run: RunRecord) -> dict[str, Any]:
-    """A run as an object; what is not known is omitted."""
+    """A run as an object. What is not known is null where every run has it, else omitted."""
     from msgspec import to_builtins
 
     found = to_builtins(run)
-    return {name: value for name, value in found.items() if value is not None and value != {}}
+    return {name: value for name, value in found.items() if name in ALWAYS or (value is not None and value != {})}
 
 
 def _table(runs: list[RunRecord]) -> None:

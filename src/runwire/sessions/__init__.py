@@ -1,8 +1,8 @@
 """Runs that belong to a session: begun, gone on with, forked, moved to another agent.
 
-`Sessions` turns a wish (a request, a prompt, which session) into a plan for the pump: it finds the session, claims it,
-chooses what its agent is told of what went before, starts the program, and only then opens the journal, so that the
-agent starts up meanwhile. Whoever has the plan runs it; the claim is let go with the end of the run.
+Here a wish (a request, a prompt, which session) becomes a plan for the pump: the session is found and claimed, what its
+agent is told of what went before is chosen, the program is started, and only then the journal opened, so that the agent
+starts up meanwhile. Whoever has the plan runs it; the claim is let go with the end of the run.
 """
 
 from __future__ import annotations
@@ -344,9 +344,7 @@ def _settled(request: Request, session: SessionRecord, wish: Wish, store: Store)
     kept = replace(request, harness=session.harness, command=command)
     if not wish.chooses or request.model is None:
         return replace(kept, model=model), ()
-    if wish.force:
-        return kept, ()
-    if request.model == model:
+    if wish.force or request.model == model:
         return kept, ()
     remark = f"the session keeps its model {model or 'of the agent'}, not {request.model}; --force changes it"
     return replace(kept, model=model), (remark,)
