@@ -80,7 +80,7 @@ def check(home: str, run_id: str, session_id: str, shown: list[bytes]) -> dict[s
 
 @pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(1, 8))])
 def test_a_writer_killed_at_any_instant(tmp_path: Path, seed: int) -> None:
-    """160 of the instants, without agent and pipes: all that counts is between a commit and its being shown."""
+    """160 more, without agent and pipes: all that counts is between a commit and its being shown."""
     chance, home, began = random.Random(seed), str(tmp_path), 0
     for number in range(20):
         names = f"run-{number}", f"session-{number}"
@@ -106,8 +106,8 @@ def test_a_writer_killed_at_any_instant(tmp_path: Path, seed: int) -> None:
 def test_the_program_killed_at_any_instant(
     tmp_path: Path, runwire_bin: Path, clean_env: dict[str, str], seed: int, rounds: int
 ) -> None:
-    """48 of the instants, by the installed program; a short run is also killed in its last moments."""
-    kill_the_program(tmp_path, runwire_bin, clean_env, f"{seed} {rounds}", rounds, 6)
+    """200 instants of the installed program; a short run is also killed in its last moments."""
+    kill_the_program(tmp_path, runwire_bin, clean_env, f"{seed} {rounds}", rounds, 25)
 
 
 def test_the_program_killed_at_some_instants(tmp_path: Path, runwire_bin: Path, clean_env: dict[str, str]) -> None:
