@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import platform
+import time
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -45,7 +46,7 @@ def recover_all(place: Place) -> list[Recovery]:
         if run.pid is not None or (run.status == "queued" and now() < run.created + FRESH):
             continue
         lock = Lock(place.lock(run.session_id))
-        if lock.take():
+        if _taken(lock, moment=_MOMENT if run.status == "running" else 0.0):
             try:
                 again = rows.runs(place.database, "WHERE run_id = ?", (run.run_id,))
                 found += [recover_run(place, one) for one in again if one.status in LIVE and one.pid is None]
@@ -54,6 +55,16 @@ def recover_all(place: Place) -> list[Recovery]:
             finally:
                 lock.release()
     return found
+
+
+def _taken(lock: Lock, moment: float) -> bool:
+    """Take a lock, for a moment if need be: what a dead process was just starting may hold it until it is itself."""
+    until = time.monotonic() + moment
+    while not lock.take():
+        if time.monotonic() >= until:
+            return False
+        time.sleep(_TICK)
+    return True
 
 
 def recover_session(place: Place, session_id: str) -> list[Recovery]:
@@ -156,5 +167,7 @@ def _numbered(events: list[Event]) -> list[Event]:
     return [replace(event, seq=at, run_id=first.run_id, ts=first.ts) for at, event in enumerate(events, 1)]
 
 
+_MOMENT = 0.5
+_TICK = 0.01
 FRESH = 10_000
 """Milliseconds that the process of a queued run has to show itself."""
