@@ -68,29 +68,34 @@ MIGRATIONS = (_FIRST,)
 
 def connect(
     path: str, fill: Fill, damaged: Callable[[str], None], suspect: Identity, make_room: Callable[[], bool]
-) -> sqlite3.Connection:
-    """Open it, make or bring it up to date. `damaged` is told under which name a damaged one was put aside.
+) -> tuple[sqlite3.Connection, Identity]:
+    """Open it, make or bring it up to date; also which file it is. `damaged` is told the name of one put aside.
 
     `fill` is handed a new one, empty but for its tables. `suspect` is the file that turned out to be damaged while it
     was used. `make_room` is called when the disk is full. Raises NotReady where there can be none.
     """
     until = time.monotonic() + PATIENCE
     while True:
+        file = suspect
         try:
-            if suspect is None and (found := _opened(path)) is not None:
-                return found
-            with _alone(path, until):
+            if suspect is None and os.path.exists(path):
+                with _locked(path, until, alone=False):  # none is put aside between its look and its opening
+                    file = identity(path)
+                    if (found := _opened(path)) is not None:
+                        return found, file
+            with _locked(path, until, alone=True):
                 if suspect is not None and identity(path) == suspect:  # else another process has been faster
                     damaged(_put_aside(path))
-                suspect = None
-                return _made(path, fill)
+                suspect, file = None, identity(path)
+                found = _made(path, fill)
+                return found, identity(path)
         except (sqlite3.Error, UnicodeDecodeError) as error:
             if is_full(error) and make_room():
                 continue
             if time.monotonic() >= until or not (is_damage(error) or "locked" in str(error)):
                 raise NotReady(why(path, error), "see that it can be written, or use --no-store") from None
             if is_damage(error):
-                suspect = identity(path)
+                suspect = file  # as it was when it was opened: by now there may be a good one
             time.sleep(0.02)  # two processes that make it at once: the busy time-out does not hold for that
         except OSError as error:
             reason = f"the store {os.path.dirname(path)} cannot be written: {error.strerror}"
@@ -167,15 +172,15 @@ def _made(path: str, fill: Fill) -> sqlite3.Connection:
 
 
 @contextmanager
-def _alone(path: str, until: float) -> Iterator[None]:
-    """No other process makes a database in this folder meanwhile."""
+def _locked(path: str, until: float, *, alone: bool) -> Iterator[None]:
+    """No other process makes a database in this folder meanwhile; with `alone`, none opens one either."""
     import fcntl
 
     file = os.open(os.path.join(os.path.dirname(path), "making.lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         while True:
             try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                fcntl.flock(file, (fcntl.LOCK_EX if alone else fcntl.LOCK_SH) | fcntl.LOCK_NB)
                 break
             except BlockingIOError:
                 if time.monotonic() >= until:

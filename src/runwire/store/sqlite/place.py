@@ -85,13 +85,14 @@ class Place:
             if identity(path) != self._file:
                 self.close()
         if self._database is None:
-            from runwire.store.sqlite.database import connect, identity
+            from runwire.store.sqlite.database import connect
             from runwire.store.sqlite.rebuild import rebuild
 
             self.make()
             suspect, self._suspect = self._suspect, None
-            self._database = connect(path, partial(rebuild, self), self._damaged, suspect, self.make_room)
-            self._file, self._owner = identity(path), os.getpid()
+            fill = partial(rebuild, self)
+            self._database, self._file = connect(path, fill, self._damaged, suspect, self.make_room)
+            self._owner = os.getpid()
         return self._database
 
     def mend(self, error: Exception) -> None:
