@@ -3,7 +3,7 @@
 
 SHELL = /bin/sh
 .DEFAULT_GOAL = help
-.PHONY: help setup agents tools run compiled lint format check test bench tasks bench-tasks pins clean
+.PHONY: help setup agents tools compiler run bytecode lint format check test test-compiled wheel bench tasks bench-tasks pins clean
 
 # PYTHON: an interpreter of 3.11 or later; found by itself when empty. JOBS: processes that run tests.
 PYTHON =
@@ -15,6 +15,9 @@ UV = $(BIN)/uv --quiet
 READY = .venv/.stamp
 LOCAL_READY = .venv/.stamp-local
 BENCH_READY = .venv-bench/.stamp
+COMPILED_READY = .venv-compiled/.stamp
+WHEEL = build/.stamp
+SOURCES = pyproject.toml $(shell find src -name '*.py')
 AGENTS = agents/node_modules
 AGENTS_READY = $(AGENTS)/.stamp
 NPM_FLAGS = --no-audit --no-fund --no-package-lock --no-update-notifier --ignore-scripts --loglevel=error
@@ -86,6 +89,20 @@ tools:
 			>/dev/null 2>&1 || echo "not installed:$$missing; the tests that need them are skipped" >&2; \
 	fi
 
+# What the compiled wheel is made with: a C compiler, and the headers of this Python.
+compiler: $(READY)
+	@python=$$($(BIN)/python -c 'import sys; print("python{}.{}".format(*sys.version_info))'); \
+	header=$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("include"))')/Python.h; \
+	if ! command -v cc >/dev/null || ! test -f "$$header"; then \
+		if test "$$(id -u)" = 0 && command -v apt-get >/dev/null; then \
+			apt-get -qq update && DEBIAN_FRONTEND=noninteractive apt-get -qqy install --no-install-recommends \
+				gcc libc6-dev $$(test -f "$$header" || echo "lib$$python-dev") >/dev/null; \
+		else \
+			echo 'the compiled wheel needs a C compiler and the headers of Python: install them (Debian: gcc, python3-dev)' >&2; \
+			exit 1; \
+		fi; \
+	fi
+
 run: $(READY) ## show our own agent at work on a scripted model; needs no key and no network
 	@folder=$$(mktemp -d) && trap 'rm -rf "$$folder"' EXIT && trap 'exit 130' INT TERM && \
 	cp -R examples/sample-project/. "$$folder" && cd "$$folder" && \
@@ -94,7 +111,7 @@ run: $(READY) ## show our own agent at work on a scripted model; needs no key an
 	echo 'The model was scripted, the tools were real. With a real one: --model anthropic/claude-sonnet-4-5 (or --harness claude)' >&2
 
 # The tests start runwire a thousand times; where Python may not write byte code each of them would compile it again.
-compiled: $(READY)
+bytecode: $(READY)
 	@$(BIN)/python -m compileall -q src
 
 lint: $(READY)
@@ -107,17 +124,41 @@ format: $(READY) ## let ruff repair what it can
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
 
-check: lint compiled ## the gate: lint, format, types, architecture, tests that need nothing else (minutes)
+check: lint bytecode ## the gate: lint, format, types, architecture, tests that need nothing else (minutes)
 	$(BIN)/pytest -q -n $(JOBS) -m "not live and not slow"
 
 $(LOCAL_READY): $(READY) constraints/local.txt
 	@$(UV) pip install --python $(BIN)/python --no-deps --require-hashes --compile-bytecode -r constraints/local.txt
 	@touch $@
 
-test: lint compiled tools $(AGENTS_READY) $(LOCAL_READY) ## the gate and every test there is, also with the real agents
+test: lint bytecode tools $(AGENTS_READY) $(LOCAL_READY) ## the gate and every test there is, also with the real agents
 	$(BIN)/pytest -n $(JOBS)
+	@if $(MAKE) --silent compiler; then $(MAKE) --no-print-directory test-compiled; else echo 'not tested compiled' >&2; fi
 
-bench: $(BENCH_READY) ## measure against the floor and the peers
+# Made from the source distribution, so that nothing compiled ever lies in `src`, and nothing is missing in what is
+# published.
+wheel: $(WHEEL) ## make dist/*.whl with the hot path compiled (mypyc); needs a C compiler
+	@:
+
+$(WHEEL): $(READY) $(SOURCES) | compiler
+	@rm -rf build dist && mkdir build
+	@$(BIN)/python -m hatchling build --target sdist --directory "$(CURDIR)/build" >/dev/null
+	@tar -xzf build/runwire-*.tar.gz -C build
+	@cd build/runwire-*/ && HATCH_BUILD_HOOKS_ENABLE=1 \
+		"$(CURDIR)/$(BIN)/python" -m hatchling build --target wheel --directory "$(CURDIR)/dist" >/dev/null
+	@touch $@
+
+test-compiled: $(COMPILED_READY) ## the quick tests once more, on the compiled wheel
+	RUNWIRE_COMPILED=1 .venv-compiled/bin/pytest -q -n $(JOBS) -m "not live and not slow" tests
+
+$(COMPILED_READY): $(WHEEL) constraints/dev.txt
+	@$(BIN)/python -m venv .venv-compiled
+	@$(UV) pip sync --python .venv-compiled/bin/python --require-hashes --compile-bytecode \
+		constraints/bootstrap.txt constraints/dev.txt
+	@$(UV) pip install --python .venv-compiled/bin/python --no-deps --offline --reinstall --compile-bytecode dist/*.whl
+	@touch $@
+
+bench: $(BENCH_READY) ## measure the compiled wheel against the floor and the peers
 	.venv-bench/bin/python bench/run.py
 
 tasks: $(READY) ## ten small coding tasks on a model: make bench-tasks MODEL=anthropic/claude-sonnet-4-5
@@ -125,10 +166,15 @@ tasks: $(READY) ## ten small coding tasks on a model: make bench-tasks MODEL=ant
 
 bench-tasks: tasks
 
-$(BENCH_READY): $(READY) constraints/bench.txt
-	@$(UV) venv --quiet --allow-existing --python $(BIN)/python .venv-bench
+$(BENCH_READY): $(READY) $(SOURCES) constraints/bench.txt
+	@$(UV) venv --allow-existing --python $(BIN)/python .venv-bench
 	@$(UV) pip sync --python .venv-bench/bin/python --require-hashes --compile-bytecode constraints/bench.txt
-	@$(UV) pip install --python .venv-bench/bin/python --no-deps --no-build-isolation --offline --editable .
+	@if $(MAKE) --silent $(WHEEL); then \
+		$(UV) pip install --python .venv-bench/bin/python --no-deps --offline --reinstall --compile-bytecode dist/*.whl; \
+	else \
+		echo 'what is measured is not compiled' >&2; \
+		$(UV) pip install --python .venv-bench/bin/python --no-deps --no-build-isolation --offline --editable .; \
+	fi
 	@touch $@
 
 pins: $(READY) ## write constraints/*.txt anew; PINFLAGS=--upgrade takes newer versions
@@ -138,6 +184,6 @@ pins: $(READY) ## write constraints/*.txt anew; PINFLAGS=--upgrade takes newer v
 	$(COMPILE) --output-file constraints/bench.txt --group bench --constraints constraints/dev.txt pyproject.toml
 
 clean: ## remove everything that was made here
-	rm -rf .venv .venv-bench $(AGENTS) dist build
+	rm -rf .venv .venv-bench .venv-compiled $(AGENTS) dist build
 	rm -rf .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 	find src tests bench -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true

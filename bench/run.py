@@ -20,6 +20,8 @@ import peers
 import programs
 import store
 
+from runwire import contract
+
 if TYPE_CHECKING:
     from measure import Row
 
@@ -51,7 +53,9 @@ def main() -> int:
     }
     begun = time.monotonic()
     if not options.json:
-        print(f"CPython {platform.python_version()}, {platform.machine()}; CPU time, medians of {rounds} rounds\n")
+        made = "compiled" if str(contract.__file__).endswith(".so") else "pure Python"
+        print(f"CPython {platform.python_version()}, {platform.machine()}, runwire {made}; ", end="")
+        print(f"CPU time, medians of {rounds} rounds\n")
         print("| part | what | value | goal | aim | |\n|---|---|---|---|---|---|", flush=True)
     for name, part in parts.items():
         if options.only in {None, name}:

@@ -12,11 +12,12 @@ import re
 import struct
 from typing import Any
 
-from msgspec import UNSET, DecodeError, Raw, Struct, UnsetType
+from msgspec import UNSET, DecodeError, Raw, UnsetType
 from msgspec import json as mjson
 from msgspec.structs import replace
 
 from runwire import events as ev
+from runwire.formats.claude_records import Block, Coded, Tokens
 from runwire.formats.jsonl import integer, is_utf8, mapping, plain, sequence, string
 from runwire.formats.toolkinds import locations, tool_kind
 
@@ -35,36 +36,6 @@ MODEL_USAGE = {
     "cacheCreationInputTokens": "cache_write_tokens",
 }
 """The counts of `modelUsage`, in our words."""
-
-
-class Tokens(Struct, gc=False):
-    """The usage of one request; cached tokens stand beside the input, not in it."""
-
-    input_tokens: int | None = None
-    output_tokens: int | None = None
-    cache_read_input_tokens: int | None = None
-    cache_creation_input_tokens: int | None = None
-    output_tokens_details: Any = None
-
-
-class Block(Struct, gc=False):
-    """One content block. `content` (of a tool result) stays encoded: it may be large, and is often just passed on."""
-
-    type: str = ""
-    text: str | None = None
-    thinking: str | None = None
-    id: str | None = None
-    name: str | None = None
-    input: Any = UNSET
-    content: Raw | UnsetType = UNSET
-    is_error: bool | None = None
-    tool_use_id: str | None = None
-
-
-class Coded(Block, gc=False):
-    """The same, as clean lines are read: the arguments of a call stay encoded, one by one."""
-
-    input: dict[str, Raw] | UnsetType = UNSET
 
 
 class Arguments:

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 _ENCODER = msgspec.json.Encoder()
 
 
-def lines(records: Sequence[dict[str, Any]]) -> bytes:
-    r"""One line for each record, ready to be written.
+def lines(records: Sequence[Any]) -> bytes:
+    r"""One line for each record (objects, or such as are encoded already), ready to be written.
 
     >>> lines([{"text": "a\u2028b\x7f\x1f", "cost": 1e-7}])
     b'{"text":"a\\u2028b\x7f\\u001f","cost":1e-7}\n'

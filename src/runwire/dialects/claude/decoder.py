@@ -41,7 +41,7 @@ from runwire.dialects.claude.speaker import Speaker
 from runwire.dialects.claude.system import System
 from runwire.dialects.claude.verdict import Verdicts
 from runwire.formats import claude_blocks as blocks
-from runwire.formats.claude_blocks import Block
+from runwire.formats.claude_records import Block
 from runwire.formats.clock import dated
 from runwire.formats.codes import code_of
 from runwire.formats.jsonl import careful, integer, junk, mapping, native, plain, retyped, string, typed

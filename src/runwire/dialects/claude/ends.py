@@ -104,7 +104,7 @@ def result(event: ev.Result, model: str, structured: Any, denied: list[dict[str,
         "stop_reason": _stop_reason(event),
         "total_cost_usd": event.cost_usd or 0,
         "usage": figures(event.usage),
-        "modelUsage": {} if event.usage is None else {model: _model_usage(event.usage, event.cost_usd or 0)},
+        "modelUsage": {} if event.usage is None else {model: _model_usage(event.usage, event.cost_usd)},
         "permission_denials": denied,
     }
     reason = _terminal_reason(event, subtype)
@@ -153,12 +153,12 @@ def _terminal_reason(event: ev.Result, subtype: str) -> str | None:
             return "api_error" if subtype == "success" else None
 
 
-def _model_usage(usage: ev.Tokens, cost: float) -> dict[str, Any]:
+def _model_usage(usage: ev.Tokens, cost: float | None) -> dict[str, Any]:
     return {
         "inputTokens": usage.input_tokens or 0,
         "outputTokens": usage.output_tokens or 0,
         "cacheReadInputTokens": usage.cache_read_tokens or 0,
         "cacheCreationInputTokens": usage.cache_write_tokens or 0,
         "webSearchRequests": 0,
-        "costUSD": cost,
+        "costUSD": cost or 0,
     }

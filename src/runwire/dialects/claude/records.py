@@ -12,7 +12,7 @@ from typing import Any
 from msgspec import UNSET, Raw, Struct, UnsetType
 from msgspec.json import Decoder
 
-from runwire.formats.claude_blocks import Block, Coded, Tokens
+from runwire.formats.claude_records import Block, Coded, Tokens
 
 
 class Delta(Struct, gc=False):

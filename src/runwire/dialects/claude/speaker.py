@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from runwire.formats.claude_blocks import Arguments, Tokens
+    from runwire.formats.claude_blocks import Arguments
+    from runwire.formats.claude_records import Tokens
 
 
 class Speaker:

@@ -10,16 +10,19 @@ all zero and `result` may be missing; a second, empty result can follow a good o
 from __future__ import annotations
 
 from math import inf
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
 from runwire.contract.ending import total
 from runwire.events import Tokens as Counts
-from runwire.formats.claude_blocks import MODEL_USAGE, Tokens, counted, figures, tokens
+from runwire.formats.claude_blocks import MODEL_USAGE, counted, figures, tokens
 from runwire.formats.codes import code_of
 from runwire.formats.jsonl import integer, mapping, sequence, string
 from runwire.seams import Verdict
+
+if TYPE_CHECKING:
+    from runwire.formats.claude_records import Tokens
 
 _LIMITS = {"error_max_turns": "max_turns", "error_max_budget_usd": "budget"}
 _API_ERRORS: dict[str, str] = {"connection_failed": "network", "stream_idle_timeout": "timeout"}

@@ -11,7 +11,7 @@ from typing import Any, TypeGuard
 from msgspec import UNSET, Raw
 
 from runwire import events as ev
-from runwire.formats import claude_blocks as blocks
+from runwire.formats.claude_records import Block
 from runwire.formats.codes import code_of
 from runwire.formats.jsonl import integer, mapping, sequence, string
 from runwire.formats.serde import compact
@@ -73,10 +73,10 @@ def raw(value: Any) -> Raw:
     return Raw(compact(value).encode())
 
 
-def block(value: dict[str, Any]) -> blocks.Block:
+def block(value: dict[str, Any]) -> Block:
     """A content block, without what does not fit."""
     error, content = value.get("is_error"), value.get("content")
-    return blocks.Block(
+    return Block(
         type=string(value.get("type")),
         id=string(value.get("id")) or None,
         name=string(value.get("name")) or None,
