@@ -13,9 +13,7 @@ from __future__ import annotations
 
 import re
 from json import JSONDecodeError, JSONDecoder
-from typing import Any, Literal, Protocol, TypeAlias
-
-from msgspec import Struct
+from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
 
 from runwire.events.values import clean
 
@@ -27,7 +25,7 @@ CAP = 64 * 1024 * 1024
 """Bytes of one record that are kept; a longer one is dropped whole, and said so."""
 
 
-class Lost(Struct, frozen=True):
+class Lost(NamedTuple):
     """A record that was over the cap. `size` is its length in bytes, `head` its beginning."""
 
     size: int
@@ -194,14 +192,14 @@ _JSON = JSONDecoder()
 _LENIENT = JSONDecoder(strict=False)  # takes control characters in strings, which careless programs do not escape
 
 
-class Record(Struct, frozen=True):
+class Record(NamedTuple):
     """One JSON object or array: its bytes, and the value with every lone surrogate made U+FFFD."""
 
     raw: bytes
     value: Any
 
 
-class Junk(Struct, frozen=True):
+class Junk(NamedTuple):
     """Text between records that is no JSON record."""
 
     text: str
