@@ -308,7 +308,7 @@ def test_a_server_that_is_not_there_is_told_in_plain_words(monkeypatch: pytest.M
 
 @pytest.mark.slow
 def test_a_program_that_ends_right_after_a_request_ends_well() -> None:
-    """A thread of the HTTP library that gave its objects back too late aborted one program in twenty."""
+    """An HTTP library with threads of its own, which gave objects back too late, aborted one program in twenty."""
     program = (
         "import asyncio\nfrom runwire.agent.http import Client, Unreachable\n"
         "async def main():\n"

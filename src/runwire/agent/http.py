@@ -1,30 +1,24 @@
 """The only module that speaks HTTP to a model.
 
-`pyreqwest` does the work: it takes 4 to 25 times less CPU a chunk than the usual clients.
+`libcurl` does the work (`transfers.py`), driven by the event loop itself: no thread stands between a socket and its
+reader. What has arrived together comes out together, in one turn of the loop, and nothing is waited for.
 
 Errors of the connection come out as `Unreachable`; what the server says, whatever its status, is the caller's to judge.
 """
 
 from __future__ import annotations
 
-import atexit
-import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from datetime import timedelta
-from typing import Any, NamedTuple
-from urllib.parse import urlsplit
+from typing import NamedTuple
 
-CONNECT = timedelta(seconds=20)
-CHUNK = 1 << 16
-GRACE = 0.03
+from runwire.agent.transfers import Pool, Transfer, Unreachable
+
+__all__ = ["Client", "Document", "Reply", "Unreachable"]
+
 LIMIT = 1 << 20
 """Bytes of an error body that are read."""
-
-
-class Unreachable(Exception):
-    """No connection, or it broke."""
 
 
 @dataclass
@@ -34,21 +28,12 @@ class Reply:
     status: int
     retry_after: float | None
     content_type: str
-    _response: Any
+    _transfer: Transfer
 
     async def chunks(self) -> AsyncIterator[bytes]:
-        """The body, as it comes."""
-        from pyreqwest.exceptions import PyreqwestError
-
-        reader = self._response.body_reader
-        while True:
-            try:
-                chunk = await reader.read_chunk()
-            except PyreqwestError as error:
-                raise Unreachable(_cause(error)) from None
-            if chunk is None:
-                return
-            yield bytes(chunk)
+        """The body, as it comes: everything that has arrived, at once."""
+        while block := await self._transfer.block():
+            yield block
 
     async def whole(self) -> bytes:
         """The body, up to a limit."""
@@ -74,79 +59,47 @@ class Client:
     """One pool of connections."""
 
     def __init__(self) -> None:
-        self._clients: dict[bool, Any] = {}
+        self._pool: Pool | None = None
 
     @asynccontextmanager
     async def post(
         self, url: str, headers: dict[str, str], body: bytes, *, kind: str = "application/json"
     ) -> AsyncIterator[Reply]:
-        """Send a request; leaving the block closes the stream."""
-        from pyreqwest.exceptions import PyreqwestError
-
-        request = self._client(url).post(url).headers(headers | {"content-type": kind})
-        try:
-            async with request.body_bytes(body).streamed_read_buffer_limit(0).build_streamed() as response:
-                yield Reply(
-                    status=response.status,
-                    retry_after=_seconds(response.get_header("retry-after")),
-                    content_type=response.get_header("content-type") or "",
-                    _response=response,
-                )
-        except PyreqwestError as error:
-            raise Unreachable(_cause(error)) from None
+        """Send a request; leaving the block closes the stream, unless it is about to end anyway."""
+        async with self._sent(url, headers | {"content-type": kind}, body) as transfer:
+            yield _reply(transfer)
 
     async def get(self, url: str, headers: dict[str, str] | None = None) -> Document:
         """A small document; redirects are not followed. Raises Unreachable."""
-        from pyreqwest.exceptions import PyreqwestError
-
-        try:
-            async with self._client(url).get(url).headers(headers or {}).build_streamed() as response:
-                reply = Reply(response.status, None, response.get_header("content-type") or "", response)
-                location = response.get_header("location") or ""
-                return Document(reply.status, await reply.whole(), reply.content_type, location)
-        except PyreqwestError as error:
-            raise Unreachable(_cause(error)) from None
+        async with self._sent(url, headers or {}, None) as transfer:
+            reply = _reply(transfer)
+            location = transfer.headers.get("location", "")
+            return Document(reply.status, await reply.whole(), reply.content_type, location)
 
     async def close(self) -> None:
         """Close every connection."""
-        for client in self._clients.values():
-            await client.close()
-        self._clients.clear()
+        if self._pool is not None:
+            self._pool.close()
+        self._pool = None
 
-    def _client(self, url: str) -> Any:
-        from pyreqwest.client import ClientBuilder
-
-        local = (urlsplit(url).hostname or "") in {"localhost", "127.0.0.1", "::1"}
-        if local not in self._clients:
-            atexit.unregister(_let_threads_rest)
-            atexit.register(_let_threads_rest)
-            builder = (
-                ClientBuilder()
-                .connect_timeout(CONNECT)
-                .user_agent("runwire")
-                .error_for_status(enable=False)
-                .follow_redirects(enable=False)
-            )
-            self._clients[local] = (builder.no_proxy() if local else builder).build()
-        return self._clients[local]
+    @asynccontextmanager
+    async def _sent(self, url: str, headers: dict[str, str], body: bytes | None) -> AsyncIterator[Transfer]:
+        if self._pool is None:
+            self._pool = Pool()
+        pool, transfer = self._pool, Transfer(url, headers, body)
+        pool.start(transfer)
+        try:
+            await transfer.head()
+            yield transfer
+        except BaseException:
+            pool.stop(transfer)
+            raise
+        pool.leave(transfer)
 
 
-def _let_threads_rest() -> None:
-    """A thread of `pyreqwest` may still be giving back what it held; one that does it too late aborts the process."""
-    time.sleep(GRACE)
-
-
-def _cause(error: Exception) -> str:
-    """What failed and why in plain words: the error, and the innermost of its causes.
-
-    >>> why = Exception("connection error", {"causes": [{"message": "tcp"}, {"message": "refused (os error 111)"}]})
-    >>> _cause(why)
-    'connection error: refused'
-    """
-    what, details = (*error.args, "", {})[:2]
-    causes = (details.get("causes") if isinstance(details, dict) else None) or []
-    words = [str(what or type(error).__name__), *(str(cause.get("message") or "") for cause in causes[-1:])]
-    return ": ".join(dict.fromkeys(word.partition(" (os error ")[0] for word in words if word))
+def _reply(transfer: Transfer) -> Reply:
+    headers = transfer.headers
+    return Reply(transfer.status, _seconds(headers.get("retry-after")), headers.get("content-type", ""), transfer)
 
 
 def _seconds(value: str | None) -> float | None:

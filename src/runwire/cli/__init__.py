@@ -47,13 +47,7 @@ _HIDDEN = {"background-worker"}  # started by others of these, not by people
 
 def main(argv: list[str] | None = None) -> int:
     """The entry point of the `runwire` command."""
-    status = _guarded(sys.argv[1:] if argv is None else argv)
-    if argv is None and "pyreqwest" in sys.modules:
-        import os
-
-        sys.stderr.flush()
-        os._exit(status)  # its native threads may outlive the interpreter, which then aborts
-    return status
+    return _guarded(sys.argv[1:] if argv is None else argv)
 
 
 def _guarded(argv: list[str]) -> int:

@@ -1,0 +1,387 @@
+"""How the native agent speaks HTTP: what has come is read at once and whole, and what breaks is told in plain words."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import shutil
+import socket
+import ssl
+import subprocess
+import threading
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from runwire.agent import transfers
+from runwire.agent.http import Client, Reply, Unreachable
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Iterator
+    from pathlib import Path
+
+CHUNKED = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n"
+END = b"0\r\n\r\n"
+
+
+class Peer:
+    """A server that does what the test says with each connection; it counts them and keeps what was asked."""
+
+    def __init__(self, answer: Callable[[Peer, socket.socket], object], tls: ssl.SSLContext | None = None) -> None:
+        self.asked: list[bytes] = []
+        self.connections = 0
+        self.sent = 0
+        self.go_on = threading.Event()
+        self.gone = threading.Event()
+        self._answer = answer
+        self._tls = tls
+        self._listening = socket.create_server(("127.0.0.1", 0))
+        self.address = f"http{'s' if tls else ''}://127.0.0.1:{self._listening.getsockname()[1]}"
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def close(self) -> None:
+        self.go_on.set()
+        self._listening.close()
+
+    def _accept(self) -> None:
+        while True:
+            try:
+                connection, _ = self._listening.accept()
+            except OSError:
+                return
+            self.connections += 1
+            threading.Thread(target=self._serve, args=(connection,), daemon=True).start()
+
+    def _serve(self, connection: socket.socket) -> None:
+        if self._tls is not None:
+            connection = self._tls.wrap_socket(connection, server_side=True, do_handshake_on_connect=False)
+        with connection:
+            try:
+                while asked := connection.recv(1 << 16):
+                    self.asked.append(asked)
+                    if self._answer(self, connection) is False:
+                        return
+            except OSError:
+                pass
+            self.gone.set()
+
+
+@contextmanager
+def peer(answer: Callable[[Peer, socket.socket], object], tls: ssl.SSLContext | None = None) -> Iterator[Peer]:
+    made = Peer(answer, tls)
+    try:
+        yield made
+    finally:
+        made.close()
+
+
+def says(*parts: bytes) -> Callable[[Peer, socket.socket], object]:
+    """Send these bytes, in one write."""
+    return lambda _, connection: connection.sendall(b"".join(parts))
+
+
+def chunk(data: bytes) -> bytes:
+    return b"%x\r\n%b\r\n" % (len(data), data)
+
+
+def asking(work: Callable[[Client], Awaitable[Any]]) -> Any:
+    async def whole() -> Any:
+        client = Client()
+        try:
+            async with asyncio.timeout(20):
+                return await work(client)
+        finally:
+            await client.close()
+
+    return asyncio.run(whole())
+
+
+async def read(reply: Reply) -> list[bytes]:
+    return [block async for block in reply.chunks()]
+
+
+def posted(url: str) -> list[bytes]:
+    async def work(client: Client) -> list[bytes]:
+        async with client.post(url, {}, b"{}") as reply:
+            return await read(reply)
+
+    found: list[bytes] = asking(work)
+    return found
+
+
+# --- what comes ------------------------------------------------------------------------------------------------------
+
+
+def test_what_has_come_together_comes_out_together() -> None:
+    parts = [b"word%d " % nth for nth in range(100)]
+    with peer(says(CHUNKED, *map(chunk, parts), END)) as server:
+        assert posted(server.address) == [b"".join(parts)]
+
+
+def test_a_token_is_not_held_back() -> None:
+    """The server sends the next one only when the first has been read."""
+
+    def slowly(server: Peer, connection: socket.socket) -> None:
+        connection.sendall(CHUNKED + chunk(b"first"))
+        assert server.go_on.wait(20)
+        connection.sendall(chunk(b"second") + END)
+
+    async def work(client: Client) -> list[bytes]:
+        blocks = []
+        async with client.post(server.address, {}, b"{}") as reply:
+            async for block in reply.chunks():
+                blocks.append(block)
+                server.go_on.set()
+        return blocks
+
+    with peer(slowly) as server:
+        assert asking(work) == [b"first", b"second"]
+
+
+def test_a_reader_that_is_slow_loses_nothing_and_is_waited_for() -> None:
+    block = bytes(range(256)) * 256
+
+    def much(server: Peer, connection: socket.socket) -> None:
+        connection.sendall(CHUNKED)
+        for _ in range(400):
+            connection.sendall(chunk(block))
+            server.sent += len(block)
+        connection.sendall(END)
+
+    async def work(client: Client) -> bytes:
+        async with client.post(server.address, {}, b"{}") as reply:
+            chunks = reply.chunks()
+            first = await anext(chunks)
+            for _ in range(50):
+                await asyncio.sleep(0.01)
+            assert server.sent < 400 * len(block) / 2
+            return b"".join([first, *[more async for more in chunks]])
+
+    with peer(much) as server:
+        assert asking(work) == block * 400
+
+
+def test_a_read_that_is_cancelled_ends_at_once_and_closes_the_connection() -> None:
+    def hang(server: Peer, connection: socket.socket) -> None:
+        connection.sendall(CHUNKED + chunk(b"first"))
+        server.go_on.set()
+
+    async def work(client: Client) -> bytes:
+        blocks: asyncio.Queue[bytes] = asyncio.Queue()
+
+        async def follow() -> None:
+            async with client.post(server.address, {}, b"{}") as reply:
+                async for block in reply.chunks():
+                    blocks.put_nowait(block)
+
+        task = asyncio.create_task(follow())
+        first = await blocks.get()
+        begun = asyncio.get_running_loop().time()
+        task.cancel()
+        await asyncio.wait({task})
+        assert asyncio.get_running_loop().time() - begun < 0.5
+        assert await asyncio.to_thread(server.gone.wait, 10)
+        return first
+
+    with peer(hang) as server:
+        assert asking(work) == b"first"
+
+
+def test_a_read_that_was_cancelled_can_be_read_on() -> None:
+    def slowly(server: Peer, connection: socket.socket) -> None:
+        connection.sendall(CHUNKED)
+        assert server.go_on.wait(20)
+        connection.sendall(chunk(b"late") + END)
+
+    async def work(client: Client) -> list[bytes]:
+        async with client.post(server.address, {}, b"{}") as reply:
+            with pytest.raises(TimeoutError):
+                await asyncio.wait_for(anext(reply.chunks()), 0.05)
+            server.go_on.set()
+            return await read(reply)
+
+    with peer(slowly) as server:
+        assert asking(work) == [b"late"]
+
+
+def test_the_head_is_the_last_one_and_trailers_are_none() -> None:
+    early = b"HTTP/1.1 103 Early Hints\r\nretry-after: 9\r\n\r\n"
+    head = b"HTTP/1.1 429 No\r\ncontent-type: text/a\r\nretry-after: 2.5\r\ntransfer-encoding: chunked\r\n\r\n"
+
+    async def work(client: Client) -> Any:
+        async with client.post(server.address, {}, b"{}") as reply:
+            return reply.status, reply.retry_after, reply.content_type, await reply.whole(), reply.content_type
+
+    with peer(says(early, head, chunk(b"x"), b"0\r\ncontent-type: text/b\r\n\r\n")) as server:
+        assert asking(work) == (429, 2.5, "text/a", b"x", "text/a")
+
+
+def test_a_compressed_body_is_undone() -> None:
+    packed = gzip.compress(b"data: {}\n\n")
+    head = b"HTTP/1.1 200 OK\r\ncontent-encoding: gzip\r\ncontent-length: %d\r\n\r\n" % len(packed)
+    with peer(says(head, packed)) as server:
+        assert posted(server.address) == [b"data: {}\n\n"]
+        assert b"gzip" in server.asked[0]
+
+
+# --- connections -----------------------------------------------------------------------------------------------------
+
+
+def test_a_connection_stays_where_only_the_end_was_not_read() -> None:
+    """The agent leaves at `[DONE]`; the end of the body may come in a packet of its own."""
+
+    def late(_: Peer, connection: socket.socket) -> None:
+        connection.sendall(CHUNKED + chunk(b"data: [DONE]\n\n"))
+        threading.Event().wait(0.02)
+        connection.sendall(END)
+
+    async def work(client: Client) -> None:
+        for _ in range(4):
+            async with client.post(server.address, {}, b"{}") as reply:
+                await anext(reply.chunks())
+            await asyncio.sleep(0.1)
+
+    with peer(late) as server:
+        asking(work)
+        assert (server.connections, len(server.asked)) == (1, 4)
+
+
+@pytest.mark.parametrize("more", [True, False])
+def test_a_response_that_does_not_end_is_cut_off(monkeypatch: pytest.MonkeyPatch, *, more: bool) -> None:
+    monkeypatch.setattr(transfers, "REST_TIME", 30.0 if more else 0.05)
+
+    def endless(_: Peer, connection: socket.socket) -> None:
+        connection.sendall(CHUNKED + chunk(b"first"))
+        while more:
+            connection.sendall(chunk(b"x" * 5000))
+
+    async def work(client: Client) -> None:
+        async with client.post(server.address, {}, b"{}") as reply:
+            await anext(reply.chunks())
+        assert await asyncio.to_thread(server.gone.wait, 10)
+
+    with peer(endless) as server:
+        asking(work)
+
+
+def test_a_redirect_is_told_and_not_followed() -> None:
+    async def work(client: Client) -> Any:
+        return await client.get(server.address + "/a b?c=ä#d", {"x-empty": "", "x-umlaut": "ü"})
+
+    head = b"HTTP/1.1 302 Found\r\nlocation: http://127.0.0.1:9/\r\ncontent-length: 0\r\n\r\n"
+    with peer(says(head)) as server:
+        found = asking(work)
+    assert (found.status, found.location) == (302, "http://127.0.0.1:9/")
+    asked = server.asked[0]
+    assert asked.startswith(b"GET /a%20b?c=%C3%A4 HTTP/1.1\r\n")
+    assert b"x-empty:\r\n" in asked
+    assert "x-umlaut: ü\r\n".encode() in asked
+    assert b"user-agent: runwire" in asked.lower()
+
+
+# --- what breaks -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("answer", "why"),
+    [
+        ([CHUNKED, chunk(b"a"), b"5\r\nab"], "outstanding read data remaining"),
+        ([b"HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\nabc"], "end of response with 7 bytes missing"),
+        ([CHUNKED, b"zz\r\n"], "chunk"),
+        ([b"hello\r\n\r\n"], "HTTP/0.9"),
+        ([], "Empty reply"),
+    ],
+)
+def test_a_response_that_breaks_off(answer: list[bytes], why: str) -> None:
+    def broken(_: Peer, connection: socket.socket) -> bool:
+        connection.sendall(b"".join(answer))
+        return False
+
+    with peer(broken) as server, pytest.raises(Unreachable, match=why):
+        posted(server.address)
+
+
+@pytest.mark.parametrize(
+    ("url", "why"),
+    [
+        ("http://127.0.0.1:9/", "^connection error: Connection refused$"),
+        ("http://name.invalid/", "Could not resolve host: name.invalid"),
+        ("http://two words/", "URL rejected"),
+        ("file:///etc/passwd", "file"),
+    ],
+)
+def test_what_cannot_be_reached(url: str, why: str) -> None:
+    with pytest.raises(Unreachable, match=why):
+        posted(url)
+
+
+def test_a_header_of_several_lines_is_refused_and_not_told() -> None:
+    async def work(client: Client) -> Any:
+        return await client.get("http://127.0.0.1:9/", {"authorization": "Bearer sesame\nx: y"})
+
+    with pytest.raises(ValueError, match="authorization") as caught:
+        asking(work)
+    assert "sesame" not in str(caught.value)
+
+
+@pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl makes the certificate")
+def test_only_a_certificate_that_is_trusted_is_believed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    key, certificate = str(tmp_path / "key.pem"), str(tmp_path / "certificate.pem")
+    made = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=127.0.0.1"]
+    made += ["-addext", "subjectAltName=IP:127.0.0.1", "-keyout", key, "-out", certificate]
+    subprocess.run(made, check=True, capture_output=True)
+    tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    tls.load_cert_chain(certificate, key)
+    with peer(says(CHUNKED, chunk(b"sealed"), END), tls) as server:
+        with pytest.raises(Unreachable, match="certificate"):
+            posted(server.address)
+        monkeypatch.setenv("SSL_CERT_FILE", certificate)
+        assert posted(server.address) == [b"sealed"]
+        with pytest.raises(Unreachable, match="no alternative certificate subject name"):
+            posted(server.address.replace("127.0.0.1", "localhost"))
+
+
+# --- proxies ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def no_proxies(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
+    for name in ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "REQUEST_METHOD"):
+        monkeypatch.delenv(name, raising=False)
+        monkeypatch.delenv(name.lower(), raising=False)
+    return monkeypatch
+
+
+@pytest.mark.parametrize("name", ["http_proxy", "HTTP_PROXY", "ALL_PROXY"])
+def test_a_proxy_of_the_environment_is_asked(no_proxies: pytest.MonkeyPatch, name: str) -> None:
+    with peer(says(CHUNKED, chunk(b"by proxy"), END)) as server:
+        no_proxies.setenv(name, server.address)
+        assert posted("http://model.invalid/v1") == [b"by proxy"]
+        assert server.asked[0].startswith(b"POST http://model.invalid/v1 ")
+        no_proxies.setenv("NO_PROXY", "model.invalid")
+        with pytest.raises(Unreachable, match=r"model\.invalid"):
+            posted("http://model.invalid/v1")
+
+
+def test_this_machine_is_asked_directly(no_proxies: pytest.MonkeyPatch) -> None:
+    no_proxies.setenv("http_proxy", "http://127.0.0.1:9")
+    with peer(says(CHUNKED, chunk(b"direct"), END)) as server:
+        assert posted(server.address) == [b"direct"]
+
+
+def test_a_proxy_that_connects_says_no_head(no_proxies: pytest.MonkeyPatch) -> None:
+    """What it says about the tunnel is not what the model answers."""
+    with peer(says(b"HTTP/1.1 200 Connection established\r\n\r\n")) as server:
+        no_proxies.setenv("HTTPS_PROXY", server.address)
+        server.go_on.set()
+        with pytest.raises(Unreachable, match="TLS"):
+            posted("https://model.invalid/v1")
+        assert server.asked[0].startswith(b"CONNECT model.invalid:443 ")
+
+
+def test_a_proxy_that_refuses(no_proxies: pytest.MonkeyPatch) -> None:
+    with peer(says(b"HTTP/1.1 403 No\r\ncontent-length: 0\r\n\r\n")) as server:
+        no_proxies.setenv("HTTPS_PROXY", server.address)
+        with pytest.raises(Unreachable, match="CONNECT tunnel failed, response 403"):
+            posted("https://model.invalid/v1")
