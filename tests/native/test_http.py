@@ -5,84 +5,22 @@ from __future__ import annotations
 import asyncio
 import gzip
 import shutil
-import socket
 import ssl
 import subprocess
-import threading
-from contextlib import contextmanager
+import time
 from typing import TYPE_CHECKING, Any
 
+import pycurl
 import pytest
+from native.peer import CHUNKED, END, Peer, chunk, peer, says
 
 from runwire.agent import transfers
 from runwire.agent.http import Client, Reply, Unreachable
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterator
+    import socket
+    from collections.abc import Awaitable, Callable
     from pathlib import Path
-
-CHUNKED = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n"
-END = b"0\r\n\r\n"
-
-
-class Peer:
-    """A server that does what the test says with each connection; it counts them and keeps what was asked."""
-
-    def __init__(self, answer: Callable[[Peer, socket.socket], object], tls: ssl.SSLContext | None = None) -> None:
-        self.asked: list[bytes] = []
-        self.connections = 0
-        self.sent = 0
-        self.go_on = threading.Event()
-        self.gone = threading.Event()
-        self._answer = answer
-        self._tls = tls
-        self._listening = socket.create_server(("127.0.0.1", 0))
-        self.address = f"http{'s' if tls else ''}://127.0.0.1:{self._listening.getsockname()[1]}"
-        threading.Thread(target=self._accept, daemon=True).start()
-
-    def close(self) -> None:
-        self.go_on.set()
-        self._listening.close()
-
-    def _accept(self) -> None:
-        while True:
-            try:
-                connection, _ = self._listening.accept()
-            except OSError:
-                return
-            self.connections += 1
-            threading.Thread(target=self._serve, args=(connection,), daemon=True).start()
-
-    def _serve(self, connection: socket.socket) -> None:
-        if self._tls is not None:
-            connection = self._tls.wrap_socket(connection, server_side=True, do_handshake_on_connect=False)
-        with connection:
-            try:
-                while asked := connection.recv(1 << 16):
-                    self.asked.append(asked)
-                    if self._answer(self, connection) is False:
-                        return
-            except OSError:
-                pass
-            self.gone.set()
-
-
-@contextmanager
-def peer(answer: Callable[[Peer, socket.socket], object], tls: ssl.SSLContext | None = None) -> Iterator[Peer]:
-    made = Peer(answer, tls)
-    try:
-        yield made
-    finally:
-        made.close()
-
-
-def says(*parts: bytes) -> Callable[[Peer, socket.socket], object]:
-    """Send these bytes, in one write."""
-    return lambda _, connection: connection.sendall(b"".join(parts))
-
-
-def chunk(data: bytes) -> bytes:
-    return b"%x\r\n%b\r\n" % (len(data), data)
 
 
 def asking(work: Callable[[Client], Awaitable[Any]]) -> Any:
@@ -231,16 +169,19 @@ def test_a_compressed_body_is_undone() -> None:
 def test_a_connection_stays_where_only_the_end_was_not_read() -> None:
     """The agent leaves at `[DONE]`; the end of the body may come in a packet of its own."""
 
-    def late(_: Peer, connection: socket.socket) -> None:
+    def late(server: Peer, connection: socket.socket) -> None:
         connection.sendall(CHUNKED + chunk(b"data: [DONE]\n\n"))
-        threading.Event().wait(0.02)
+        time.sleep(0.02)
         connection.sendall(END)
+        server.go_on.set()
 
     async def work(client: Client) -> None:
         for _ in range(4):
             async with client.post(server.address, {}, b"{}") as reply:
                 await anext(reply.chunks())
-            await asyncio.sleep(0.1)
+            await asyncio.to_thread(server.go_on.wait, 10)
+            server.go_on.clear()
+            await asyncio.sleep(0.05)
 
     with peer(late) as server:
         asking(work)
@@ -300,6 +241,18 @@ def test_a_response_that_breaks_off(answer: list[bytes], why: str) -> None:
 
     with peer(broken) as server, pytest.raises(Unreachable, match=why):
         posted(server.address)
+
+
+def test_what_goes_wrong_inside_the_library_ends_what_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody would ever hear of it otherwise: it happens where the event loop calls, not where somebody waits."""
+
+    class Broken(pycurl.CurlMulti):  # type: ignore[misc] # it has no types
+        def socket_action(self, *_: int) -> None:
+            raise pycurl.error(4, "internal error")
+
+    monkeypatch.setattr(pycurl, "CurlMulti", Broken)
+    with pytest.raises(Unreachable, match="internal error"):
+        posted("http://127.0.0.1:9/")
 
 
 @pytest.mark.parametrize(

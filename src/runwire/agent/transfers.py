@@ -196,7 +196,12 @@ class Pool:
 
     def _drive(self, fd: int, ready: int) -> None:
         """Let libcurl read and write, and tell what has ended by that."""
-        self._multi.socket_action(fd, ready)
+        try:
+            self._multi.socket_action(fd, ready)
+        except self._curl.error as error:  # nothing would come any more
+            for curl in list(self._transfers):
+                self._end(curl, f"libcurl: {error.args[-1]}")
+            return
         _, done, failed = self._multi.info_read()
         for curl in done:
             self._end(curl, None)
