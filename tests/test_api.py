@@ -8,7 +8,7 @@ import json
 import os
 import subprocess
 import sys
-from io import BytesIO
+from io import BytesIO, StringIO
 from typing import TYPE_CHECKING, Any, BinaryIO, cast, get_type_hints
 
 import pytest
@@ -218,7 +218,7 @@ def test_a_recording_may_be_bytes_a_path_or_a_file(tmp_path: Path) -> None:
     path = tmp_path / "claude.jsonl"
     path.write_bytes(CLAUDE)
     file = BytesIO(CLAUDE)
-    for given in (CLAUDE, path, str(path), file):
+    for given in (CLAUDE, bytearray(CLAUDE), memoryview(CLAUDE), path, str(path), file):
         assert runwire.convert(given, target="text") == b"Hi\n"
     assert not file.closed
 
@@ -326,6 +326,9 @@ def test_bad_input_never_raises_but_bad_calls_do(tmp_path: Path) -> None:
     assert events.kind(found[-1]) == "result"
     with pytest.raises(UsageError, match="cannot tell the wire"):
         runwire.convert(b"plain words\n")
+    for wrong in (StringIO("{}"), 5, None):
+        with pytest.raises(TypeError, match=f"opened with 'rb', not {type(wrong).__name__}"):
+            runwire.convert(cast("Any", wrong))
     with pytest.raises(UnknownName, match="did you mean 'claude'"):
         runwire.convert(CLAUDE, source="claud")
     with pytest.raises(UsageError, match="can be read, not written"):

@@ -16,7 +16,7 @@ import os
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from functools import partial
-from io import BytesIO
+from io import BytesIO, TextIOBase
 from pathlib import Path
 from typing import Any, BinaryIO, Literal, TypeAlias, TypedDict, Unpack, get_args
 from uuid import uuid4
@@ -37,6 +37,8 @@ __all__ = ["Run", "attach", "convert", "prepare", "read", "run", "run_sync"]
 
 AnySink: TypeAlias = Sink | Callable[[Event], Awaitable[object] | object] | str
 """A sink, a callable that gets each event, or a text as `--to` takes it (`file:run.ndjson`)."""
+Recording: TypeAlias = bytes | bytearray | memoryview | str | os.PathLike[str] | BinaryIO
+"""What an agent printed: the bytes, a path to them, or a file that gives them."""
 Approve = Literal["read", "ask", "edit", "full"]
 Redact = Literal["values", "shapes", "off"]
 
@@ -204,7 +206,7 @@ def run_sync(
 
 
 def convert(
-    source_data: bytes | str | os.PathLike[str] | BinaryIO,
+    source_data: Recording,
     *,
     source: str = "auto",
     target: str = "runwire",
@@ -232,7 +234,7 @@ def convert(
 
 
 def read(
-    source_data: bytes | str | os.PathLike[str] | BinaryIO,
+    source_data: Recording,
     *,
     source: str = "auto",
     exit_code: int | None = None,
@@ -340,9 +342,11 @@ def _conversion(source: str, exit_code: int | None, stderr: bytes, sent: bytes, 
     )
 
 
-def _open(source: bytes | str | os.PathLike[str] | BinaryIO) -> AbstractContextManager[BinaryIO]:
-    if isinstance(source, bytes):
+def _open(source: Recording) -> AbstractContextManager[BinaryIO]:
+    if isinstance(source, bytes | bytearray | memoryview):
         return BytesIO(source)
     if isinstance(source, str | os.PathLike):
         return Path(source).open("rb")
+    if isinstance(source, TextIOBase) or not hasattr(source, "read"):
+        raise TypeError(f"a recording is bytes, a path or a file opened with 'rb', not {type(source).__name__}")
     return nullcontext(source)
