@@ -347,6 +347,10 @@ def _open(source: Recording) -> AbstractContextManager[BinaryIO]:
         return BytesIO(source)
     if isinstance(source, str | os.PathLike):
         return Path(source).open("rb")
-    if isinstance(source, TextIOBase) or not hasattr(source, "read"):
-        raise TypeError(f"a recording is bytes, a path or a file opened with 'rb', not {type(source).__name__}")
+    _require_bytes(source)
     return nullcontext(source)
+
+
+def _require_bytes(file: Any) -> None:
+    if isinstance(file, TextIOBase) or not hasattr(file, "read"):
+        raise TypeError(f"a recording is bytes, a path or a file opened with 'rb', not {type(file).__name__}")
