@@ -13,6 +13,7 @@ import json
 import socket
 import sys
 import time
+from contextlib import suppress
 from typing import Any
 
 BASE = {"id": "chatcmpl-1", "object": "chat.completion.chunk", "created": 1760000000, "model": "m"}
@@ -45,7 +46,7 @@ class Server:
         while True:
             connection, _ = listening.accept()
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            with connection:
+            with connection, suppress(ConnectionError):  # a client may leave before it has read the end
                 while request(connection):
                     self.answer(connection)
 
