@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import defaultdict
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -19,7 +21,6 @@ from runwire.testing import breaches, check_dialect, sample_run
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from pathlib import Path
 
     from runwire.events import Event
 
@@ -37,6 +38,25 @@ def test_a_dialect_of_ours_conforms_on_its_recordings(name: str) -> None:
 @pytest.mark.parametrize("name", sorted(FILES))
 def test_a_dialect_of_ours_conforms_on_the_other_recordings_too(name: str) -> None:
     check_dialect(name, FILES[name][1::2] or FILES[name])
+
+
+TESTS = Path(__file__).resolve().parent
+WRITTEN = [
+    *((path.name.partition("-")[0], path) for path in sorted(TESTS.glob("golden/c*.jsonl"))),
+    *(("codex" if path.parent.name.startswith("14-") else "claude", path) for path in sorted(TESTS.glob("cases/*/*"))),
+    *(
+        (name, path)
+        for name in ("aacode", "agent-harness", "bullpen", "supercode")
+        for folder in ("origins", "live")
+        for path in sorted(TESTS.glob(f"{folder}/golden/*{name}*"))
+    ),
+]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "path"), WRITTEN, ids=[f"{path.parent.name}-{path.stem}" for _, path in WRITTEN])
+def test_a_dialect_of_ours_conforms_on_what_is_written_in_it(name: str, path: Path) -> None:
+    check_dialect(name, [path])
 
 
 def test_our_own_wire_conforms_on_what_recordings_convert_to() -> None:
@@ -92,13 +112,18 @@ class Decoder:
 
 
 RECORDING = b'{"type":"tick"}\n{"type":"say","text":"Hello"}\n{"type":"tick"}\n{"type":"end"}\n'
+TICKS = ({"type": "tick"},)
 
 
 def test_a_right_decoder_passes() -> None:
-    check_dialect(Dialect(name="acme", decoder=Decoder), [RECORDING], exit_code=0)
-    check_dialect(
-        Dialect(name="acme", decoder=Decoder), [RECORDING], structural=lambda record: record.get("type") == "tick"
-    )
+    check_dialect(Dialect(name="acme", decoder=Decoder, structural=TICKS), [RECORDING], exit_code=0)
+    sse = b"".join(b"data: " + line + b"\r\n\r\n" for line in RECORDING.splitlines())
+    check_dialect(Dialect(name="acme", decoder=Sse, framing="sse", structural=TICKS), [sse])
+
+
+class Sse(Decoder):
+    def feed(self, block: bytes, /) -> list[Output]:
+        return super().feed(block.replace(b"data: ", b""))
 
 
 class Raises(Decoder):
@@ -166,14 +191,37 @@ class LoneSurrogates(Decoder):
 )
 def test_a_wrong_decoder_is_caught(decoder: type[Decoder], told: str) -> None:
     with pytest.raises(ConformanceError) as caught:
-        check_dialect(Dialect(name="acme", decoder=decoder), [RECORDING])
+        check_dialect(Dialect(name="acme", decoder=decoder, structural=TICKS), [RECORDING])
     assert str(caught.value).startswith("acme: recording 1, ")
     assert told in str(caught.value)
 
 
 def test_what_is_absorbed_without_saying_so_is_caught() -> None:
-    with pytest.raises(ConformanceError, match=r"record 1 alone: nothing comes of it, and it is not structural"):
-        check_dialect(Dialect(name="acme", decoder=Decoder), [RECORDING], structural=lambda _: False)
+    with pytest.raises(ConformanceError) as caught:
+        check_dialect(Dialect(name="acme", decoder=Decoder), [RECORDING])
+    assert str(caught.value) == (
+        "acme: recording 1, record 1 alone: nothing comes of it, and no pattern in `structural` says so: "
+        """b'{"type":"tick"}'"""
+    )
+
+
+class DropsMoods(Decoder):
+    def record(self, value: dict[str, Any]) -> list[Output]:
+        return [] if value.get("type") == "mood" else super().record(value)
+
+
+def test_a_type_that_is_dropped_is_caught_where_a_recording_has_it() -> None:
+    subject = Dialect(name="acme", decoder=DropsMoods, structural=TICKS)
+    check_dialect(subject, [RECORDING])
+    with pytest.raises(ConformanceError, match="recording 2, record 2 alone: nothing comes of it, and no pattern"):
+        check_dialect(subject, [RECORDING, RECORDING[:16] + b'{"type":"mood","mood":"sunny"}\n' + RECORDING[16:]])
+
+
+def test_a_pattern_that_takes_in_too_much_is_caught() -> None:
+    subject = Dialect(name="acme", decoder=Decoder, structural=(*TICKS, {"text": re.compile("He")}))
+    told = r"record 2 alone: it is structural by \{'text': re.compile\('He'\)\}, and yet Message\(.*Hello.* comes of it"
+    with pytest.raises(ConformanceError, match=told):
+        check_dialect(subject, [RECORDING])
 
 
 class Encoder:
@@ -199,7 +247,7 @@ OMITS = frozenset(ev.KINDS) - {"message", "result"}
 
 def test_a_right_encoder_passes() -> None:
     check_dialect(Dialect(name="acme", encoder=Encoder, omits=OMITS), [])
-    check_dialect(Dialect(name="acme", decoder=Decoder, encoder=Encoder, omits=OMITS), [RECORDING])
+    check_dialect(Dialect(name="acme", decoder=Decoder, encoder=Encoder, omits=OMITS, structural=TICKS), [RECORDING])
 
 
 class EncoderRaises(Encoder):
@@ -254,6 +302,6 @@ def test_nothing_proved_is_no_proof(subject: Dialect, recordings: list[bytes], t
 
 
 def test_how_the_program_ended_is_taken_into_account() -> None:
-    subject = Dialect(name="acme", decoder=Decoder, terminal="exit")
+    subject = Dialect(name="acme", decoder=Decoder, terminal="exit", structural=TICKS)
     check_dialect(subject, [RECORDING], exit_code=-9)
     assert Exit(-9).code == -9

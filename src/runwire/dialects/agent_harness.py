@@ -9,7 +9,7 @@ Written: reasoning and text as deltas; `usage` once, the total of the run, befor
 
 Read: `exited` is the terminal record. Only 0, without a cancel and without an `error` before it, is success; an `error`
 waits for it, for the two are one verdict. A question is never answered inside a run, so it is deferred at the end. The
-end of a round trip is not shown. Structural, and absorbed: `started`. A record of another `runId` is foreign.
+end of a round trip is not shown. A record of another `runId` is foreign.
 """
 
 from __future__ import annotations
@@ -375,6 +375,7 @@ DIALECT = Dialect(
         "input", "message", "discard", "tool_progress", "permission", "resolved", "turn_done", "cache_warning",
         "background_output", "compacted", "model_changed", "native", "error",
     }),
+    structural=({"kind": "started"},),  # every run begins with one of ours
     sniff=sniff,
     about="agent-harness, the events of the Rust crate `harness`",
 )  # fmt: skip

@@ -13,8 +13,6 @@ One HTTP answer is one run. Facts this rests on (API reference 2023-06-01; types
 
 `answer.blocks` is the turn as it goes back: thinking with its signature, redacted thinking, citations, and every block
 that is not known here as it came. What the API would refuse is left out: empty text, reasoning that nothing follows.
-
-Structural, and absorbed: block starts and stops, pings, signatures, redacted thinking, citations, container data.
 """
 
 from __future__ import annotations
@@ -38,6 +36,22 @@ if TYPE_CHECKING:
 
 _NAME = "anthropic"
 _REASONING = {"thinking", "redacted_thinking"}
+_SPOKEN = _REASONING | {"text"}
+_ANY = re.compile("")
+STRUCTURAL: tuple[dict[str, Any], ...] = (
+    {"type": ("ping", "content_block_stop")},
+    # a name and figures that the end tells
+    {"type": "message_start", "message": {"model": ("", None), "usage": None, "content": (None, [])}},
+    {"type": "message_delta", "usage": None},
+    # the start of a block that is empty so far
+    {"type": "content_block_start", "content_block": {"type": "text", "text": ("", None), "thinking": ("", None)}},
+    {"type": "content_block_start", "content_block": {"type": "thinking", "text": ("", None), "thinking": ("", None)}},
+    {"type": "content_block_delta", "delta": ({"text": ""}, {"text": None, "partial_json": None, "thinking": ""})},
+    # what goes back as it came, in `answer.blocks`
+    {"type": "content_block_start", "content_block": {"type": "redacted_thinking", "text": None, "thinking": None}},
+    {"type": "content_block_delta", "delta": {"type": "signature_delta", "signature": _ANY}},
+    {"type": "content_block_delta", "delta": {"type": "citations_delta", "citation": {}}},
+)
 
 
 class _Block:
@@ -90,6 +104,9 @@ class AnthropicDecoder:
         out: list[Output] = []
         if not self._closed:
             self._closed = True
+            for block in self._blocks:
+                if block.draft is None and block.kind not in _SPOKEN:
+                    self._stop(block, out)  # it came whole, with its start
             self._count()
             while any(block.waiting for block in self._blocks):
                 self._next(out)
@@ -213,7 +230,7 @@ class AnthropicDecoder:
                 self._served(block.draft, out)
         elif block.kind.endswith("tool_result"):
             out.append(self._result(block.start))
-        elif block.kind not in _REASONING and block.kind != "text":
+        elif block.kind not in _SPOKEN:
             out.append(native(_NAME, block.start))
 
     def _next(self, out: list[Output]) -> None:
@@ -323,6 +340,7 @@ DIALECT = Dialect(
     name=_NAME,
     framing="sse",
     decoder=AnthropicDecoder,
+    structural=STRUCTURAL,
     sniff=sniff,
     about="Anthropic Messages as server-sent events, and what is compatible with them",
 )

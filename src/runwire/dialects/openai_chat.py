@@ -11,8 +11,8 @@ One HTTP answer is one run. Habits that are read right, beside the reference of 
   stream), a new `id` in every chunk (Foundry Local); `[DONE]` missing; further choices, which stay `native`;
 - a refusal, which ends with `stop`: it is shown as text, and the stop reason is `refusal`.
 
-Structural, and absorbed: roles, log probabilities, filter results, fingerprints, citations and whatever else stands
-beside the choices of a chunk. What goes back to the provider with the next request is kept in `answer.blocks`, one
+Not told are log probabilities, filter results, fingerprints, citations and whatever else stands beside the choices of
+a chunk. What goes back to the provider with the next request is kept in `answer.blocks`, one
 message: reasoning in the fields in which it came (DeepSeek refuses a request without it), Gemini's `extra_content` with
 its thought signatures.
 """
@@ -41,6 +41,29 @@ _DELTA = frozenset({
 })  # fmt: skip
 _CHUNK_KEYS = frozenset({"choices", "usage", "prompt_filter_results", "x_groq"})
 _REASONING = ("reasoning_content", "reasoning")
+_EMPTY = ("", None)
+_QUIET: dict[str, Any] = {  # a role, before anything is said
+    "content": (*_EMPTY, []),
+    "reasoning": _EMPTY,
+    "reasoning_content": _EMPTY,
+    "reasoning_details": (None, [{"text": _EMPTY, "summary": _EMPTY}]),  # encrypted: it goes back as it came
+    "refusal": _EMPTY,
+    "tool_calls": (None, [{"function": (None, {"name": _EMPTY, "arguments": _EMPTY})}]),
+    "function_call": None,
+}
+_CHOICE = {"finish_reason": (*_EMPTY, "null"), "usage": None}
+_NOTHING = {"model": _EMPTY, "usage": None, "x_groq": None, "error": None}  # who names a model tells something
+STRUCTURAL: tuple[dict[str, Any], ...] = (
+    {
+        **_NOTHING,
+        "choices": [
+            {**_CHOICE, "delta": _QUIET},
+            {**_CHOICE, "delta": None, "message": _QUIET},
+            {**_CHOICE, "delta": None, "message": None, "text": _EMPTY},
+        ],
+    },
+    {**_NOTHING, "choices": None, "prompt_filter_results": [{}]},
+)
 
 
 class OpenAIChatDecoder:
@@ -293,6 +316,7 @@ DIALECT = Dialect(
     name=_NAME,
     framing="sse",
     decoder=OpenAIChatDecoder,
+    structural=STRUCTURAL,
     sniff=sniff,
     about="OpenAI Chat Completions as server-sent events, and what is compatible with them",
 )

@@ -12,9 +12,7 @@ One HTTP answer is one run. Facts this rests on (types of the SDK 3.57; public r
 
 `answer.blocks` is the output to send back, item by item: reasoning with its encrypted content, calls with valid JSON.
 Custom tool calls have free text for input. Tools that the provider runs itself (web search, code interpreter, MCP ...)
-stay `native`, whole, when they are done.
-
-Structural, and absorbed: the progress of such tools, parts that begin, annotations, `response.in_progress`, pings.
+stay `native`, whole, when they are done; so do parts of a message that are no text.
 """
 
 from __future__ import annotations
@@ -39,13 +37,44 @@ _REASONING = {
     "response.reasoning_summary_text", "response.reasoning_summary", "response.reasoning_text", "response.reasoning",
 }  # fmt: skip
 _ENDS = {"response.completed", "response.incomplete", "response.failed", "response.cancelled"}
-_STRUCTURAL = {
+_NOTHING = {
     "response.in_progress", "response.queued", "response.content_part.added", "response.reasoning_summary_part.done",
     "response.output_text.annotation.added", "ping", "keepalive",
 }  # fmt: skip
 _PROGRESS = re.compile(
     r"response\.(?:web_search_call|file_search_call|code_interpreter_call(?:_code)?|image_generation_call|mcp_list_tools"
     r"|mcp_call(?:_arguments)?|shell_call_command|shell_call_output_content|computer_call|tool_search_call|compaction)\."
+)
+_TEXTS = ("output_text", "text", "refusal")
+_NO_TEXT = re.compile(rf"(?!(?:{'|'.join(_TEXTS)})$)")
+_NO_CALL = re.compile(r"(?!(?:function|custom_tool)_call$)")
+_EMPTY = ("", None)
+STRUCTURAL: tuple[dict[str, Any], ...] = (
+    {"type": tuple(sorted(_NOTHING))},
+    # an id that the end tells
+    {"type": "response.created", "response": {"model": _EMPTY}},
+    # tools of the provider: the item tells of them when it is done, as of all that is no call
+    {"type": _PROGRESS},
+    {"type": "response.output_item.added", "item": {"type": _NO_CALL}},
+    {"type": "response.reasoning_summary_part.added"},
+    # told with the call, which the item makes when it is done
+    {"type": ("response.function_call_arguments.done", "response.custom_tool_call_input.done")},
+    # nothing was said, and what only the API can read
+    {"type": ("response.output_text.delta", "response.refusal.delta"), "delta": ""},
+    {"type": tuple(f"{channel}.delta" for channel in sorted(_REASONING)), "delta": ""},
+    {"type": tuple(f"{channel}.done" for channel in sorted(_REASONING)), "delta": None, "text": _EMPTY},
+    {"type": "response.output_text.done", "text": _EMPTY},
+    {"type": "response.refusal.done", "refusal": _EMPTY},
+    {"type": "response.content_part.done", "part": {"type": _TEXTS, "text": _EMPTY, "refusal": _EMPTY}},
+    {"type": "response.content_part.done", "part": {"type": _NO_TEXT}},  # the item tells of it
+    {
+        "type": "response.output_item.done",
+        "item": {"type": "message", "content": (None, [{"type": _TEXTS, "text": _EMPTY, "refusal": _EMPTY}])},
+    },
+    {
+        "type": "response.output_item.done",
+        "item": {"type": "reasoning", "summary": (None, [{"text": ""}]), "content": (None, [{"text": ""}])},
+    },
 )
 
 
@@ -136,7 +165,7 @@ class OpenAIResponsesDecoder:
             self._end(mapping(record.get("response")), phase, out)
         elif record.get("object") == "response":
             self._end(record, string(record.get("status")), out)
-        elif kind not in _STRUCTURAL and not _PROGRESS.match(kind):
+        elif kind not in _NOTHING and not _PROGRESS.match(kind):
             self._trouble(name, kind, record, out)
 
     def _trouble(self, name: bytes, kind: str, record: dict[str, Any], out: list[Output]) -> None:
@@ -210,11 +239,15 @@ class OpenAIResponsesDecoder:
         elif kind == "message":
             for part, content in enumerate(sequence(done.get("content"))):
                 self._part_done(item, part, mapping(content), out)
+                if mapping(content).get("type") not in _TEXTS:
+                    out.append(native(_NAME, content))  # no text: nothing else tells it
         elif kind == "reasoning":
             if not item.channel:
-                texts = sequence(done.get("summary")) or sequence(done.get("content"))
-                told = [string(mapping(text).get("text")) for text in texts]
-                self._reply.thinking("\n\n".join(filter(None, told)), out)
+                texts = done.get("summary") or done.get("content") or []
+                told = [mapping(text).get("text") for text in sequence(texts)]
+                self._reply.thinking("\n\n".join(filter(None, map(string, told))), out)
+                if not isinstance(texts, list) or not all(isinstance(text, str) for text in told):
+                    out.append(native(_NAME, done))
         else:
             out.append(native(_NAME, done))
 
@@ -230,6 +263,9 @@ class OpenAIResponsesDecoder:
     def _text(self, record: dict[str, Any], out: list[Output]) -> None:
         """A piece of text or of a refusal."""
         delta, index = record.get("delta"), record.get("output_index")
+        if not isinstance(delta, str):
+            out.append(native(_NAME, record))
+            return
         item = self._at.get(index) if type(index) is int else None
         if item is None:
             item = self._item(record)
@@ -239,7 +275,7 @@ class OpenAIResponsesDecoder:
             if self._writing is not None:
                 self._text_done(*self._writing, "", out)
             self._writing = place
-        self._reply.text(string(delta), out)
+        self._reply.text(delta, out)
 
     def _text_done(self, item: _Item, part: int, whole: str, out: list[Output]) -> None:
         if part in item.told:
@@ -254,7 +290,7 @@ class OpenAIResponsesDecoder:
         kind = string(content.get("type"))
         if kind == "refusal":
             self._reply.refusal = self._reply.refusal or string(content.get("refusal"))
-        if kind in {"output_text", "text", "refusal"}:
+        if kind in _TEXTS:
             self._text_done(item, part, string(content.get("text")) or string(content.get("refusal")), out)
 
     def _thought(self, channel: str, record: dict[str, Any], out: list[Output]) -> None:
@@ -337,6 +373,7 @@ DIALECT = Dialect(
     name=_NAME,
     framing="sse",
     decoder=OpenAIResponsesDecoder,
+    structural=STRUCTURAL,
     sniff=sniff,
     about="OpenAI Responses as server-sent events, and what is compatible with it",
 )

@@ -10,7 +10,7 @@ rest. Third parties use an entry point in the group `runwire.dialects`, `runwire
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from importlib import import_module
 from typing import Any, Literal, Protocol, TypeAlias
@@ -148,8 +148,10 @@ class Dialect(Struct, frozen=True):
     `terminal`: a record ends a run, or only the exit of the program does. `turns`: the wire shows where a round trip to
     the model ends, or the contract infers it. `omits`: the kinds that the encoder leaves out (the loss report). `sniff`
     rates the first bytes of a file from 0 (not ours) to 100 (certainly ours). `raw`: the encoder takes payload strings
-    that are still `msgspec.Raw`. `adopts`: the decoder gives stamped events of our own vocabulary. `run_id` is
-    the field of a record that names the run, if the wire has one. `about` is one line for the list of wires.
+    that are still `msgspec.Raw`. `adopts`: the decoder gives stamped events of our own vocabulary. `structural`:
+    the records that give nothing by themselves, as `seams.patterns` (block starts, signatures, what is repeated, what a
+    later record is read with); any other one must give something. `run_id` is the field of a record that names the run,
+    if the wire has one. `about` is one line for the list of wires.
     """
 
     name: str
@@ -162,6 +164,7 @@ class Dialect(Struct, frozen=True):
     sniff: Callable[[bytes], int] = _never
     raw: bool = False
     adopts: bool = False
+    structural: tuple[Mapping[str, Any], ...] = ()
     run_id: str = ""
     variants: tuple[str, ...] = ()
     about: str = ""

@@ -10,15 +10,15 @@ Three lines in a test of yours are enough:
 What is proved of a decoder: the same events for every cut of the bytes; no exception and a lawful run for each
 recording, also truncated, with flipped bytes, with records dropped, repeated and reordered, and between junk; no
 exception for any record with any of its fields of another type; a record of an unknown type comes out as `native`,
-whole, prose as `diagnostic`, whole, and either costs only itself. With `structural` each record alone must yield
-something or be structural. Of an encoder: every kind can be encoded, the size of batches changes nothing, kinds that it
-omits leave no trace, and what it wrote of a recording reads back the same, if the dialect reads.
+whole, prose as `diagnostic`, whole, and either costs only itself; a record that is read alone gives something, or is in
+the list of `Dialect.structural`, and never both. Of an encoder: every kind can be encoded, the size of batches changes
+nothing, kinds that it omits leave no trace, and what it wrote of a recording reads back the same, if the dialect reads.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import msgspec
@@ -28,6 +28,7 @@ from runwire.errors import ConformanceError
 from runwire.events.values import clean
 from runwire.pipeline import Pipeline, Reading, started
 from runwire.seams import Context, Dialect, Exit, dialect
+from runwire.seams.patterns import matches
 from runwire.testing.law import breaches
 from runwire.testing.samples import sample_run
 
@@ -57,13 +58,11 @@ def check_dialect(
     recordings: Iterable[bytes | Path],
     *,
     exit_code: int | None = None,
-    structural: Callable[[Any], bool] | None = None,
 ) -> None:
     """Prove that a dialect, given by name or as the value itself, keeps the rules.
 
-    `recordings` are outputs of the real program, bytes or files; `exit_code` is how it ended. `structural` says of a
-    record whether the dialect absorbs it on purpose; without it that check is left out. Raises ConformanceError, which
-    says what rule was broken, by which recording and how it was changed.
+    `recordings` are outputs of the real program, bytes or files; `exit_code` is how it ended. Raises ConformanceError,
+    which says what rule was broken, by which recording and how it was changed.
     """
     found, variant = dialect(subject) if isinstance(subject, str) else (subject, "")
     given = list(recordings)
@@ -77,7 +76,7 @@ def check_dialect(
         label = f"recording {number}" if isinstance(recording, bytes) else str(recording)
         case = _Case(found, variant, label, exit_code, fields)
         if found.decoder is not None:
-            case.check_decoder(data, structural)
+            case.check_decoder(data)
     if found.encoder is not None:
         _check_encoder(found, sample_run())
 
@@ -92,7 +91,7 @@ class _Case:
         self._exit = Exit(exit_code)
         self._fields = fields  # that had another type already, in this recording or another
 
-    def check_decoder(self, data: bytes, structural: Callable[[Any], bool] | None) -> None:
+    def check_decoder(self, data: bytes) -> None:
         """Every rule, on this recording."""
         whole = self._events([data], "as it is")
         self._check_way_back(whole)
@@ -106,8 +105,7 @@ class _Case:
         self._check_types(small)
         if self._dialect.framing != "document":
             self._check_foreign(small, expected)
-        if structural is not None:
-            self._check_alone(small, structural)
+            self._check_alone(data)
 
     # --- running ----------------------------------------------------------------------------------------------------
 
@@ -157,6 +155,8 @@ class _Case:
 
     def _records(self, data: bytes) -> list[bytes]:
         gap = {"lines": b"\n", "sse": b"\n\n", "document": b"\n"}[self._dialect.framing]
+        if self._dialect.framing == "sse":
+            data = data.replace(b"\r\n", b"\n")
         return [record for record in data.split(gap) if record.strip()]
 
     def _join(self, records: Iterable[bytes]) -> bytes:
@@ -211,15 +211,24 @@ class _Case:
         if not self._dialect.adopts and _without_remarks(events) != known:
             self._fail(how, "it changes other events of the run")
 
-    def _check_alone(self, data: bytes, structural: Callable[[Any], bool]) -> None:
+    def _check_alone(self, data: bytes) -> None:
+        """Each record gives something or is structural, and what is structural gives nothing."""
+        known: set[bytes] = set()
         for nth, record in enumerate(self._records(data), 1):
             value = _parsed(record)[1]
-            if value is None:
+            if value is None or record in known:
                 continue
+            known.add(record)
             reading = Reading(self._dialect, self._context)
             outputs = reading.feed(self._join([record])) + reading.close()
-            if not outputs and not structural(value):
-                self._fail(f"record {nth} alone", f"nothing comes of it, and it is not structural: {_show(record)}")
+            structural = matches(self._dialect.structural, value)
+            if not outputs and not structural:
+                what = "nothing comes of it, and no pattern in `structural` says so"
+                self._fail(f"record {nth} alone", f"{what}: {_show(record)}")
+            if outputs and structural:
+                pattern = next(one for one in self._dialect.structural if matches(one, value))
+                what = f"it is structural by {_show(pattern)}, and yet {_show(outputs[0])} comes of it"
+                self._fail(f"record {nth} alone", f"{what}: {_show(record)}")
 
     # --- and back -----------------------------------------------------------------------------------------------------
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from runwire.dialects.aacode.decoder import AacodeDecoder
+from runwire.dialects.aacode.decoder import STRUCTURAL, AacodeDecoder
 from runwire.dialects.aacode.encoder import AacodeEncoder
 from runwire.formats.heads import heads
 from runwire.seams import Dialect
@@ -56,6 +56,7 @@ DIALECT = Dialect(
         "background_output", "compacted", "model_changed", "session_info", "structured_output", "diagnostic", "native",
         "error",
     }),
+    structural=STRUCTURAL,
     sniff=sniff,
     about="aacode in pipe mode; aacode,incremental=1,preview=N,chunk=N",
 )  # fmt: skip

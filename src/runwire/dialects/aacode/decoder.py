@@ -5,8 +5,7 @@ has not, so ids are made (`call_1`, and `m1` for the messages of a round trip), 
 of its name that has none. A call ends when both are there, or when the model goes on. A round trip is over with its
 first observation; without calls, with its thought. Arguments in the making are announced by name alone, at 0 bytes.
 
-Structural, and absorbed: what repeats (`session` after its pair, `seg_reset`, `seg_append`, `tool_progress` done, a
-segment whose deltas were told).
+What repeats is not told twice: `session` after its pair, a segment whose deltas were told.
 """
 
 from __future__ import annotations
@@ -37,6 +36,12 @@ _ERROR_CODES: dict[str, ev.ToolErrorCode] = {
     "timeout": "timeout", "validation": "validation", "cancelled": "cancelled", "denied": "denied", "failed": "failed",
 }  # fmt: skip
 _BY_CODE: dict[str, ev.ToolStatus] = {"denied": "denied", "cancelled": "interrupted"}
+STRUCTURAL: tuple[_Record, ...] = (
+    {"type": ("seg_reset", "seg_append")},  # an observation once more, in pieces
+    {"type": "tool_progress", "state": "done"},  # the action follows
+    {"type": "seg_content", "seg": "thinking", "content": ""},
+    {"type": "start", "task": ""},
+)
 _DONE: dict[str, Literal["completed", "limit", "truncated", "cancelled", "failed"]] = {
     "completed": "completed", "max_iterations": "limit", "truncated": "truncated", "cancelled": "cancelled",
     "error": "failed",

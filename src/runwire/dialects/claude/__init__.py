@@ -9,6 +9,7 @@ import re
 
 from runwire.dialects.claude.decoder import ClaudeDecoder
 from runwire.dialects.claude.encoder import OMITS, ClaudeEncoder
+from runwire.dialects.claude.structural import STRUCTURAL
 from runwire.seams import Dialect
 
 _TYPES = re.compile(
@@ -30,6 +31,7 @@ DIALECT = Dialect(
     decoder=ClaudeDecoder,
     encoder=ClaudeEncoder,
     omits=OMITS,
+    structural=STRUCTURAL,
     sniff=sniff,
     variants=("json",),
     about="Claude Code, `--output-format stream-json`; claude-json reads `--output-format json`",

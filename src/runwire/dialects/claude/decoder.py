@@ -12,8 +12,7 @@ Facts this rests on (recorded from 2.1.197 and 2.1.332):
 - Lines with `parent_tool_use_id` belong to a sub-agent. Messages of the model `<synthetic>` are the program's own
   words.
 
-Structural, and absorbed: block starts and stops, pings, signatures, redacted thinking, thinking token estimates, status
-`requesting`, heartbeats, successful control responses, the prompt of a sub-agent (its call holds it).
+What is absorbed stands in `structural`.
 """
 
 from __future__ import annotations
@@ -115,7 +114,7 @@ class ClaudeDecoder:
         for found in careful(block):
             if isinstance(found, Junk):
                 out.append(junk(found.text))
-            elif isinstance(found.value, list):
+            elif isinstance(found.value, list) and found.value:
                 for item in found.value:
                     self._loose(item, out)
             else:
@@ -239,6 +238,7 @@ class ClaudeDecoder:
                 self._tool_result(block, metas.get(block.tool_use_id, {}), line, out)
             else:
                 self._said(block, at, mapping(value_of(raws[index])), parent, out)
+        self._speaker(parent)
         if line.timestamp is not None:
             dated(out, first, line.timestamp)
 
@@ -257,10 +257,11 @@ class ClaudeDecoder:
 
     def _said(self, block: Block, index: int, value: dict[str, Any], parent: str | None, out: list[Output]) -> None:
         """Text in a user line: a replayed prompt, or words that the program put into the user's mouth."""
-        if block.type not in {"text", "image", "document"}:
+        if block.type != "text":
             out.append(native("claude", nth_block(value, index), parent))
-        elif parent is not None or block.type != "text":
-            return
+        elif parent is not None:
+            if parent in self._speakers:  # what comes before it speaks is its prompt, which its call holds
+                out.append(ev.Diagnostic(source="stdout", message=block.text or "", parent=parent))
         elif value.get("isReplay") and not value.get("isSynthetic"):
             out.append(ev.Input(text=block.text or "", source="send"))
         else:
@@ -329,8 +330,9 @@ class ClaudeDecoder:
                 out.append(ev.Thinking(delta=block.thinking, message_id=self._id(speaker), parent=parent))
 
     def _message_stop(self, line: Line | Partial, speaker: Speaker, parent: str | None, out: list[Output]) -> None:
-        if line.abandoned_blocks is not UNSET:
-            self._abandoned(mapping(plain(bytes(line.abandoned_blocks))), speaker, parent, out)
+        given = line.abandoned_blocks
+        if given is not UNSET and isinstance(abandoned := plain(bytes(given)), dict):
+            self._abandoned(abandoned, speaker, parent, out)
             return
         if speaker.usage is not None:
             tokens = blocks.tokens(speaker.usage)

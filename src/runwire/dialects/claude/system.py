@@ -35,8 +35,10 @@ class System:
             case "init":
                 event = _session(value)
             case "status":
-                status = string(value.get("status"))
+                status, failure = string(value.get("status")), string(value.get("compact_error"))
                 event = ev.Activity(message=status) if status not in {"", "requesting"} else None
+                if failure:
+                    event = ev.Diagnostic(source="stdout", message=failure)
             case "api_retry":
                 event = _retry(value)
             case "compact_boundary":

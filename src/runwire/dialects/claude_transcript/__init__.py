@@ -29,8 +29,7 @@ Facts (files that 2.1.332 and 2.1.197 wrote; where one is named, only its):
 - Not recorded, but named in the program 2.1.332: `custom-title`, `summary`, other kinds of `origin`, some types of what
   is absorbed. Neither recorded nor named: a sub-agent in the same file, without `agentId`.
 
-Structural, and absorbed: what the harness keeps for itself (`words.STRUCTURAL`), what it adds to the context
-(attachments `words.CONTEXT`), signatures and redacted thinking, the prompt of a sub-agent whose call is known.
+What is absorbed stands in `structural`; beside it the prompt of a sub-agent whose call is known.
 
 A file has no end: the verdict is that of the last thing that was said, if it is an answer that ends a turn, an error, a
 limit or an interruption. What was said on a branch that the user left by going back stays told, in its place.
@@ -39,11 +38,12 @@ limit or an interruption. What was said on a branch that the user left by going 
 from __future__ import annotations
 
 from runwire.dialects.claude_transcript.decoder import NAME, TranscriptDecoder
-from runwire.dialects.claude_transcript.words import STRUCTURAL, TITLES
+from runwire.dialects.claude_transcript.structural import STRUCTURAL
+from runwire.dialects.claude_transcript.words import KEPT, TITLES
 from runwire.formats.heads import heads
 from runwire.seams import Dialect
 
-_OWN = {*STRUCTURAL, *TITLES, "cost-state"}
+_OWN = {*KEPT, *TITLES, "cost-state"}
 
 
 def sniff(head: bytes) -> int:
@@ -59,6 +59,7 @@ def sniff(head: bytes) -> int:
 DIALECT = Dialect(
     name=NAME,
     decoder=TranscriptDecoder,
+    structural=STRUCTURAL,
     sniff=sniff,
     about="Claude Code's own files, `~/.claude/projects/*/*.jsonl`",
 )

@@ -46,6 +46,7 @@ class TranscriptDecoder:
         self._counted: set[str] = set()
         self._known: dict[str, Any] = {}
         self._prompts: dict[str, str] = {}
+        self._asked: dict[str, str] = {}
         self._agents: dict[str, str] = {}
         self._chains: dict[str, str] = {}
         self._main = False
@@ -115,7 +116,7 @@ class TranscriptDecoder:
             case "summary" | "ai-title" | "custom-title":
                 self._name(string(value.get(words.TITLES[kind])), out)
             case _:
-                return kind in words.STRUCTURAL
+                return kind in words.KEPT
         return True
 
     def _name(self, title: str, out: list[Output]) -> None:
@@ -204,7 +205,8 @@ class TranscriptDecoder:
             speaker.calls.add(call_id)
             self._names[call_id] = name
             if name in words.AGENTS:
-                self._prompts[string(mapping(call.input).get("prompt"))] = call_id
+                self._asked[call_id] = string(mapping(call.input).get("prompt"))
+                self._prompts[self._asked[call_id]] = call_id
             out += blocks.call(call, "", parent)
         elif kind.endswith("tool_result") and string(block.get("tool_use_id")):
             self._result(block, {}, UNSET, parent, out)
@@ -236,10 +238,12 @@ class TranscriptDecoder:
                 self._result(block, meta, structured, parent, out)
             elif kind == "text" and isinstance(text, str):
                 said.append(text)
-            elif kind not in {"image", "document"}:
+            else:
                 out.append(native(NAME, part, parent))
         if parent is not None:
-            return  # the call that started the agent holds its prompt
+            if words.joined(message.get("content")) != self._asked.get(parent):  # the call holds its prompt
+                out += [ev.Diagnostic(source="stdout", message=text, parent=parent) for text in said]
+            return
         own = string(mapping(value.get("origin")).get("kind")) in words.PEOPLE and value.get("isMeta") is not True
         own = own and value.get("isCompactSummary") is not True
         spoken = [text for text in said if own and not words.FRAMED.match(text) and not blocks.is_interruption(text)]
@@ -299,7 +303,7 @@ class TranscriptDecoder:
                 models = string(value.get("originalModel")), string(value.get("fallbackModel"))
                 out.append(ev.ModelChanged(from_model=models[0], to_model=models[1]))
             case _:
-                return subtype in words.NOTES
+                return subtype in words.NOTES and not value.get("hookErrors")
         return True
 
     def _attachment(self, attachment: dict[str, Any], out: list[Output]) -> bool:

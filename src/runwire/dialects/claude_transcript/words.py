@@ -23,7 +23,7 @@ CALLS = {"tool_use", "server_tool_use", "mcp_tool_use"}
 AGENTS = {"Agent", "Task"}
 PEOPLE = {"", "human", "person", "composer", "remote", "voice-call", "channel"}
 TITLES = {"summary": "summary", "ai-title": "aiTitle", "custom-title": "customTitle"}
-STRUCTURAL = {
+KEPT = {
     "queue-operation", "api-request", "api-request-resumed", "api-request-shape", "api-request-blob", "atis-latch",
     "tools-used", "last-prompt", "mode", "permission-mode", "file-history-snapshot", "file-history-delta", "tag",
     "agent-name", "agent-color", "agent-setting", "session-owner", "isolation-latch", "worktree-state", "relocated",

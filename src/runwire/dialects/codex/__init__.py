@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from runwire.dialects.codex.decoder import CodexDecoder
+from runwire.dialects.codex.decoder import STRUCTURAL, CodexDecoder
 from runwire.dialects.codex.encoder import OMITS, CodexEncoder
 from runwire.seams import Dialect
 
@@ -20,6 +20,7 @@ DIALECT = Dialect(
     decoder=CodexDecoder,
     encoder=CodexEncoder,
     omits=OMITS,
+    structural=STRUCTURAL,
     sniff=sniff,
     about="Codex, `codex exec --json`",
 )

@@ -4,9 +4,8 @@ Facts this rests on (SDK types 0.163.0, recordings of 0.171.0): texts come whole
 `turn.completed` is the total of the thread, so with a resumed thread this run's share is the difference to what was
 before, and unknown if that is; cached input stands inside the input, reasoning inside the output; `error` lines are not
 terminal (each reconnect prints one), only `turn.completed` and `turn.failed` are; `web_search` items have the key `id`
-twice; refused, sandboxed and unknown calls are not shown at all.
-
-Structural, and absorbed: `turn.started`, a repeated plan, updates of an item that say nothing new.
+twice; refused, sandboxed and unknown calls are not shown at all. A plan is repeated, and an item is updated also when
+there is nothing new; neither is told twice.
 """
 
 from __future__ import annotations
@@ -27,6 +26,10 @@ from runwire.seams import Context, Output, Verdict
 RETRY = re.compile(r"Reconnecting\.\.\. (?:(\d+)/(\d+)|waiting for network)\s*(?:\((.*)\))?", re.DOTALL)
 _TOOLS = {"command_execution", "file_change", "mcp_tool_call", "collab_tool_call", "web_search"}
 _ENVELOPE = {"id", "type", "status", "aggregated_output", "exit_code", "result", "error", "agents_states"}
+STRUCTURAL: tuple[dict[str, Any], ...] = (
+    {"type": "turn.started"},
+    {"type": "item.completed", "item": {"type": "reasoning", "text": ("", None)}},  # only the API can read it
+)
 
 
 class CodexDecoder:

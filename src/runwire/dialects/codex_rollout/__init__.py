@@ -23,9 +23,7 @@ Facts (files that 0.171.0 and 0.80.0 wrote; where one is named, only its):
   too) up to `subagent_history_start_ordinal`. No call of the parent is named in it, so it is a conversation of its own.
 - Not recorded, but named in the program 0.171.0: `local_shell_call`, `exec_command_end` and its like.
 
-Structural, and absorbed: `world_state`, `additional_tools`, repeated texts, notices of settings, roles `developer` and
-`system`, encrypted reasoning, begins of tools, the inherited history of a sub-agent, `item_completed` of what a
-`response_item` has told.
+What is absorbed stands in `structural`; beside it the inherited history of a sub-agent, and what is repeated.
 
 A file has no end: the verdict is that of its last prompt, if that was answered, failed or was interrupted.
 """
@@ -33,6 +31,7 @@ A file has no end: the verdict is that of its last prompt, if that was answered,
 from __future__ import annotations
 
 from runwire.dialects.codex_rollout.decoder import NAME, RolloutDecoder
+from runwire.dialects.codex_rollout.structural import STRUCTURAL
 from runwire.formats.heads import heads
 from runwire.seams import Dialect
 
@@ -54,6 +53,7 @@ def sniff(head: bytes) -> int:
 DIALECT = Dialect(
     name=NAME,
     decoder=RolloutDecoder,
+    structural=STRUCTURAL,
     sniff=sniff,
     about="Codex's own files, `~/.codex/sessions/**/rollout-*.jsonl`",
 )

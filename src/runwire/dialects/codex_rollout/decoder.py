@@ -29,6 +29,7 @@ class RolloutDecoder:
         self._prompts: list[tuple[str, bool]] = []
         self._names: dict[str, str] = {}
         self._done: dict[str, dict[str, Any]] = {}
+        self._ended_calls: set[str] = set()
         self._number = self._calls = 0
         self._total: Any = None
         self._last = ""
@@ -55,8 +56,8 @@ class RolloutDecoder:
             return
         payload: Any = record.get("payload")
         ordinal = integer(record.get("ordinal"))
-        if ordinal is not None and ordinal < self._inherited:
-            return
+        if ordinal is not None and ordinal < self._inherited and record.get("type") in words.KINDS:
+            return  # the file of the parent tells it
         known = isinstance(payload, dict) and self._read(string(record.get("type")), payload, record, out)
         dated(out, first, record.get("timestamp"))
         if not known:  # what nobody knows the meaning of has no say in the time of others
@@ -79,7 +80,7 @@ class RolloutDecoder:
             case "compacted":
                 out.append(ev.Compacted())
             case _:
-                return kind in words.STRUCTURAL
+                return kind in words.KEPT
         return True
 
     def _meta(self, payload: dict[str, Any], out: list[Output]) -> None:
@@ -104,15 +105,11 @@ class RolloutDecoder:
 
     def _item(self, item: dict[str, Any], metadata: dict[str, Any], out: list[Output]) -> bool:
         kind, role = string(item.get("type")), string(item.get("role"))
-        if kind == "message" and role == "assistant":
-            if metadata.get("compaction_output") is not True and (text := words.text(item.get("content"))):
-                out.append(ev.Message(text=text, message_id=self._id(item)))
-                self._last = "said"
-        elif kind == "message" and role == "user":
-            self._said(words.words(item), out, item=True)
-        elif kind == "message":
-            return role in {"developer", "system"}
-        elif kind == "reasoning":
+        if kind == "message" and role in {"developer", "system"}:
+            return True
+        if kind == "message":
+            return self._message(item, role, metadata, out)
+        if kind == "reasoning":
             if thought := words.text(item.get("summary")) or words.text(item.get("content")):
                 out.append(ev.Thinking(delta=thought, message_id=self._id(item)))
         elif kind in words.CALLS:
@@ -125,6 +122,22 @@ class RolloutDecoder:
             self._search(item, out)
         else:
             return kind == "additional_tools"
+        return True
+
+    def _message(self, item: dict[str, Any], role: str, metadata: dict[str, Any], out: list[Output]) -> bool:
+        """What the model or the user said."""
+        if role not in {"assistant", "user"} or not isinstance(item.get("content"), list):
+            return False
+        if role == "user":
+            said, told = words.words(item)
+            self._said(said, out, item=True)
+            out.extend(ev.Diagnostic(source="stdout", message=text) for text in told)
+        elif metadata.get("compaction_output") is True:
+            return True
+        elif text := words.text(item["content"]):
+            out.append(ev.Message(text=text, message_id=self._id(item)))
+            self._last = "said"
+        out.extend(native(NAME, part) for part in words.textless(item))
         return True
 
     def _said(self, text: str, out: list[Output], *, item: bool) -> None:
@@ -166,6 +179,7 @@ class RolloutDecoder:
 
     def _result(self, call: str, output: Any, out: list[Output]) -> None:
         self._last = "called"
+        self._ended_calls.add(call)
         text, media = words.shown(output)
         item = self._done.pop(call, {})
         code = integer(item.get("exit_code"))
@@ -228,7 +242,10 @@ class RolloutDecoder:
         if kind == "UserMessage":
             self._said(words.text(item.get("content")), out, item=False)
         elif kind in words.TOOLS:
-            self._done[string(item.get("id"))] = item
+            call = string(item.get("id"))
+            if call in self._ended_calls and item.get("aggregated_output"):
+                return False  # it went on in the background: nothing else tells what came of it
+            self._done[call] = item
         return kind in {"UserMessage", *words.TOOLS, *words.ITEMS}
 
     def _ended(self, error: Any, out: list[Output]) -> None:

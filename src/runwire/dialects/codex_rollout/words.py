@@ -12,7 +12,8 @@ from runwire import events as ev
 from runwire.formats.jsonl import integer, mapping, sequence, string
 from runwire.formats.serde import compact
 
-STRUCTURAL = {"world_state", "inter_agent_communication_metadata"}
+KEPT = {"world_state", "inter_agent_communication_metadata"}
+KINDS = {"session_meta", "turn_context", "response_item", "event_msg", "token_usage_record", "compacted", *KEPT}
 REPEATED = {
     "agent_message", "agent_reasoning", "agent_reasoning_raw_content", "agent_reasoning_section_break",
     "context_compacted", "thread_settings_applied", "exec_command_begin", "patch_apply_begin", "mcp_tool_call_begin",
@@ -25,8 +26,9 @@ ITEMS = {
 TOOLS = {"CommandExecution", "FileChange", "McpToolCall"}
 FRAMED = re.compile(
     r"\s*(?:# AGENTS\.md instructions|<(?:environment_context|user_instructions|turn_aborted|permissions instructions"
-    r"|skills_instructions|user_shell_command|subagent_notification|INSTRUCTIONS)>)"
+    r"|skills_instructions|INSTRUCTIONS)>)"
 )
+NOTICE = re.compile(r"\s*<(?:user_shell_command|subagent_notification)>")
 CALLS = {"function_call": "arguments", "custom_tool_call": "input"}
 EXIT = re.compile(r"^(?:Process exited with code|Exit code:) (-?\d{1,9})$", re.MULTILINE)
 OUTPUT = "\nOutput:\n"
@@ -47,16 +49,24 @@ def text(parts: Any) -> str:
     return "".join(string(mapping(part).get("text")) for part in sequence(parts))
 
 
-def words(item: dict[str, Any]) -> str:
-    """What the user said in an item of that role; the rest of it is the program's."""
+def words(item: dict[str, Any]) -> tuple[str, list[str]]:
+    """What the user said in an item of that role, and what the program told in his name; the rest is its context."""
     kinds = sequence(mapping(item.get("internal_chat_message_metadata_passthrough")).get("content_item_kinds"))
-    said = []
+    said, told = [], []
     for at, part in enumerate(sequence(item.get("content"))):
         text = string(mapping(part).get("text"))
-        own = string(kinds[at]).startswith("user.") if at < len(kinds) else not FRAMED.match(text)
+        notice = NOTICE.match(text) is not None
+        own = string(kinds[at]).startswith("user.") if at < len(kinds) else not notice and not FRAMED.match(text)
         if own:
             said.append(text)
-    return "".join(said)
+        elif notice:
+            told.append(text)
+    return "".join(said), told
+
+
+def textless(item: dict[str, Any]) -> list[Any]:
+    """The parts of a message that have no text: images."""
+    return [part for part in sequence(item.get("content")) if not isinstance(mapping(part).get("text"), str)]
 
 
 def shown(output: Any) -> tuple[str, list[ev.Media] | None]:
