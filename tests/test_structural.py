@@ -227,6 +227,8 @@ def test_a_block_that_came_whole_is_told_though_the_stream_is_cut(block: dict[st
 @pytest.mark.parametrize("record", [
     {"type": "response.output_text.delta", "delta": {"text": "x"}},
     {"type": "response.refusal.delta"},
+    {"type": "response.reasoning.delta", "delta": {"text": "x"}},
+    {"type": "response.reasoning.done", "text": {"text": "x"}},
 ])  # fmt: skip
 def test_a_delta_that_is_no_text_is_kept(record: dict[str, Any]) -> None:
     assert kept(of("openai-responses", record)) == [record]
@@ -238,6 +240,11 @@ def test_a_part_of_a_message_that_is_no_text_is_kept() -> None:
     made = of("openai-responses", {"type": "response.output_item.done", "output_index": 0, "item": message})
     assert kept(made) == [audio]
     assert [output.text for output in made if isinstance(output, ev.Message)] == ["Hi"]
+
+
+def test_a_message_that_has_no_parts_is_kept() -> None:
+    message = {"type": "message", "content": "Hi"}
+    assert kept(of("openai-responses", {"type": "response.output_item.done", "item": message})) == [message]
 
 
 @pytest.mark.parametrize("told", [{"summary": "I think."}, {"content": [{"thought": "I think."}]}])

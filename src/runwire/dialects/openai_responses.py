@@ -236,7 +236,7 @@ class OpenAIResponsesDecoder:
         if kind in _CALLS:
             self._draft(item, done)
             self._settle(item, done)
-        elif kind == "message":
+        elif kind == "message" and isinstance(done.get("content"), list | None):
             for part, content in enumerate(sequence(done.get("content"))):
                 self._part_done(item, part, mapping(content), out)
                 if mapping(content).get("type") not in _TEXTS:
@@ -297,7 +297,10 @@ class OpenAIResponsesDecoder:
         item, is_whole = self._item(record), "delta" not in record
         if item.channel not in ("", channel) or (is_whole and item.channel):
             return
-        text = string(record.get("text" if is_whole else "delta"))
+        text = record.get("text" if is_whole else "delta") or ""
+        if not isinstance(text, str):
+            out.append(native(_NAME, record))
+            return
         if text and item.summaries > 1 and item.channel:
             text, item.summaries = f"\n\n{text}", 1
         item.kind = item.kind or "reasoning"
