@@ -10,6 +10,7 @@
     session.py       the loop as a session of the pump
     tools/           ONE FILE PER TOOL
     approvals.py     allow, ask or deny: the ladder and the rules
+    commands.py      a shell command in its parts, for the rules
 
 Nothing here knows the wire that a reader sees; what it emits goes through the contract like any agent's output.
 """

@@ -16,7 +16,7 @@ from msgspec import UNSET
 from msgspec.structs import replace
 
 from runwire import events as ev
-from runwire.agent.approvals import Approvals, Judgement
+from runwire.agent.approvals import Approvals, Judgement, Place
 from runwire.agent.conversation import Result
 from runwire.agent.tools import Bench, Outcome, Tool, ToolError, check
 from runwire.seams import Committed, Output
@@ -103,10 +103,11 @@ class Caller:
 
     async def _leave(self, call: Call, tool: Tool, value: dict[str, Any], bench: Bench) -> str | None:
         """None when the call may run, else why not."""
-        paths = tool.paths(value)
-        subjects = [value["command"]] if isinstance(value.get("command"), str) else paths
-        inside = [_relative(bench, path) for path in paths]
-        judged = self._approvals.judge(tool.name, tool.kind, subjects, inside)
+        given = value.get("command")
+        command = given if isinstance(given, str) else None
+        root = str(bench.workspace.resolve())
+        places = [Place.of(path, str(bench.path(path)), root) for path in tool.paths(value)]
+        judged = self._approvals.judge(tool.name, tool.kind, command, places)
         if judged.decision == "ask":
             judged = await self._asked(call, tool, value, judged)
         return None if judged.decision == "allow" else f"{call.name} was not run: {judged.reason}."
@@ -160,10 +161,3 @@ def _end(call: Call, outcome: Outcome, status: ev.ToolStatus, duration: int) -> 
         error_code=outcome.error_code,
         error_message=outcome.output[:500] if outcome.error_code else None,
     )
-
-
-def _relative(bench: Bench, path: str) -> str:
-    """A path as the rules see it: from the root of the workspace, links resolved."""
-    full = bench.path(path)
-    root = bench.workspace.resolve()
-    return str(full.relative_to(root)) if full.is_relative_to(root) else str(full)

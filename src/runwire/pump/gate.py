@@ -6,12 +6,13 @@ reason where nobody does.
 
 from __future__ import annotations
 
+from posixpath import join, normpath
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Raw
 
 from runwire import events as ev
-from runwire.agent.approvals import Approvals
+from runwire.agent.approvals import Approvals, Place
 from runwire.formats.jsonl import plain
 from runwire.seams import Command, Job, Output
 
@@ -25,6 +26,7 @@ class Gate:
     def __init__(self, job: Job, say: Callable[[Command], bool]) -> None:
         self._say = say
         self._attended = job.attended
+        self._root = normpath(job.cwd)
         self._approvals = Approvals(job.approve, list(job.options.get("rules", ())), attended=job.attended)
         self._calls: dict[str, ev.ToolStart] = {}
 
@@ -46,13 +48,16 @@ class Gate:
     def _judge(self, asked: ev.Permission) -> list[Output]:
         call = self._calls.get(asked.tool_id or "")
         if call is None:
-            found = self._approvals.judge(asked.title, "other", [])
+            found = self._approvals.judge(asked.title, "other")
         else:
-            paths = [place.path for place in call.locations or ()]
             given = plain(bytes(call.input)) if isinstance(call.input, Raw) else call.input
             command = given.get("command") if isinstance(given, dict) else None
-            subjects = [command] if isinstance(command, str) else paths
-            found = self._approvals.judge(call.name, call.tool_kind, subjects, paths)
+            places = [
+                Place.of(place.path, normpath(join(self._root, place.path)), self._root)
+                for place in call.locations or ()
+            ]
+            command = command if isinstance(command, str) else None
+            found = self._approvals.judge(call.name, call.tool_kind, command, places)
         if found.decision == "ask":
             return []
         reason = f"It was not run: {found.reason}."
