@@ -10,13 +10,13 @@ it raises is an error for the model.
 
 from __future__ import annotations
 
-import asyncio
 import inspect
 from collections.abc import Callable
 from typing import Any, get_type_hints
 
 import msgspec
 
+from runwire.agent.files import aside
 from runwire.agent.tools import Bench, Outcome, Tool, ToolError
 from runwire.errors import UsageError
 
@@ -70,7 +70,7 @@ def _fields(function: Callable[..., Any], name: str) -> list[Any]:
 async def _call(function: Callable[..., Any], arguments: dict[str, Any]) -> Any:
     if inspect.iscoroutinefunction(function):
         return await function(**arguments)
-    return await asyncio.to_thread(lambda: function(**arguments))
+    return await aside(lambda: function(**arguments))
 
 
 def _outcome(given: Any) -> Outcome:

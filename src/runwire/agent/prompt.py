@@ -5,6 +5,8 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
+from runwire.agent.files import head_of
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -38,6 +40,8 @@ def _skills(workspace: Path) -> list[str]:
     lines = []
     for root in (workspace / ".agents" / "skills", workspace / ".claude" / "skills", workspace / "skills"):
         for file in sorted(root.glob("*/SKILL.md")) if root.is_dir() else ():
+            if not file.is_file():
+                continue
             head = (
                 dict(line.split(":", 1) for line in _text(file).split("---")[1].strip().split("\n") if ":" in line)
                 if _text(file).startswith("---")
@@ -51,4 +55,4 @@ def _skills(workspace: Path) -> list[str]:
 
 
 def _text(file: Path) -> str:
-    return file.read_text(encoding="utf-8", errors="replace")[:LONGEST]
+    return head_of(file, 4 * LONGEST).decode("utf-8", "replace")[:LONGEST]

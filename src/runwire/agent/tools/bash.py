@@ -9,9 +9,11 @@ from __future__ import annotations
 import asyncio
 import codecs
 import tempfile
+from collections import deque
 from pathlib import Path
 from typing import Any
 
+from runwire.agent.files import head_of
 from runwire.agent.tools import Bench, Outcome, Tool, ToolError, object_schema
 from runwire.process import Child, blocks, spawn
 from runwire.seams import Launch
@@ -20,6 +22,7 @@ TIMEOUT = 120
 LONGEST = 600
 KEPT = 100_000
 """Characters of output for the model: the first and the last half of it."""
+_HALF = KEPT // 2
 
 
 async def run(value: dict[str, Any], bench: Bench) -> Outcome:
@@ -35,11 +38,10 @@ async def run(value: dict[str, Any], bench: Bench) -> Outcome:
         code = child.code
         await child.stop()
         _follow(where, bench)
-    output = shortened("".join(printed.both))
+    output = printed.both.text()
     if timed_out:
         raise ToolError(f"{output}\n[ended after {seconds:g} s]".lstrip(), "timeout")
-    stdout, stderr = ("".join(printed.parts[stream]) for stream in ("stdout", "stderr"))
-    raw = {"returncode": code or 0, "stdout": shortened(stdout), "stderr": shortened(stderr)}
+    raw = {"returncode": code or 0} | {stream: kept.text() for stream, kept in printed.parts.items()}
     if code:
         return Outcome(f"{output}\n[exit status {code}]".lstrip(), is_error=True, raw_output=raw, exit_code=code)
     return Outcome(output, raw_output=raw, exit_code=code)
@@ -51,8 +53,8 @@ class Printed:
     def __init__(self, child: Child, bench: Bench) -> None:
         self._child = child
         self._bench = bench
-        self.both: list[str] = []
-        self.parts: dict[str, list[str]] = {"stdout": [], "stderr": []}
+        self.both = Kept()
+        self.parts = {"stdout": Kept(), "stderr": Kept()}
 
     async def collect(self, seconds: float) -> bool:
         """Read until the command has ended; true if it had to be ended."""
@@ -81,12 +83,42 @@ class Printed:
 
     async def _keep(self, name: str, text: str) -> None:
         if text:
-            self.both.append(text)
-            self.parts[name].append(text)
+            self.both.add(text)
+            self.parts[name].add(text)
             await self._bench.progress(text)
 
 
+_PATH = 1 << 13  # bytes that a path may have; the command might put anything there
 _AFTER = 1.0  # seconds for what a background child of the command still prints
+
+
+class Kept:
+    """A text that grows, without its middle: never more than is shown of it is held."""
+
+    def __init__(self) -> None:
+        self._head = ""
+        self._tail: deque[str] = deque()
+        self._size = 0
+        self._held = 0
+
+    def add(self, text: str) -> None:
+        """What comes next."""
+        self._size += len(text)
+        room = _HALF - len(self._head)
+        if room > 0:
+            self._head, text = self._head + text[:room], text[room:]
+        if text:
+            self._tail.append(text)
+            self._held += len(text)
+        while self._tail and self._held - len(self._tail[0]) >= _HALF:
+            self._held -= len(self._tail.popleft())
+
+    def text(self) -> str:
+        """The first and the last half of what may be kept, or all of it."""
+        tail = "".join(self._tail)
+        if self._size <= KEPT:
+            return self._head + tail
+        return f"{self._head}\n[... {self._size - KEPT} characters left out ...]\n{tail[-_HALF:]}"
 
 
 def shortened(text: str) -> str:
@@ -95,10 +127,9 @@ def shortened(text: str) -> str:
     >>> len(shortened("x" * 300_000)) < 101_000
     True
     """
-    if len(text) <= KEPT:
-        return text
-    half = KEPT // 2
-    return f"{text[:half]}\n[... {len(text) - KEPT} characters left out ...]\n{text[-half:]}"
+    kept = Kept()
+    kept.add(text)
+    return kept.text()
 
 
 def _follow(where: str, bench: Bench) -> None:
@@ -109,7 +140,7 @@ def _follow(where: str, bench: Bench) -> None:
 
 def _read(path: str) -> str:
     try:
-        return Path(path).read_text(encoding="utf-8", errors="replace")
+        return head_of(Path(path), _PATH).decode("utf-8", "replace")
     except OSError:
         return ""
 

@@ -12,9 +12,12 @@ from difflib import SequenceMatcher
 from typing import Any
 
 from runwire import events as ev
+from runwire.agent.files import aside, head_of
 from runwire.agent.tools import Bench, Outcome, Tool, ToolError, object_schema
 from runwire.agent.tools.write import replace_file
 
+LARGEST = 64 * 1024 * 1024
+"""Bytes of a file that can be edited."""
 _HUNK = re.compile(r"^@@ -(\d+)(?:,\d+)? \+\d+(?:,\d+)? @@")
 
 
@@ -33,9 +36,12 @@ async def run(value: dict[str, Any], bench: Bench) -> Outcome:
     if not path.is_file():
         raise ToolError(f"{value['path']} is no file; use write to create one")
     try:
-        before = path.read_bytes().decode("utf-8", "surrogateescape")
+        data = await aside(lambda: head_of(path, LARGEST + 1))
     except OSError as error:
         raise ToolError(f"cannot read {path}: {error.strerror}") from None
+    if len(data) > LARGEST:
+        raise ToolError(f"{path} has more than {LARGEST >> 20} MiB; change it with bash")
+    before = data.decode("utf-8", "surrogateescape")
     text, edits = before, []
     for change in _changes(value):
         text, edit = _apply(text, change, str(path))

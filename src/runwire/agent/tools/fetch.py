@@ -14,9 +14,9 @@ from runwire.agent.http import Document, Unreachable
 from runwire.agent.tools import Bench, Outcome, Tool, ToolError, object_schema
 from runwire.agent.tools.bash import shortened
 
-_DROPPED = re.compile(r"<(script|style|noscript|template|svg)\b.*?</\1>|<!--.*?-->", re.DOTALL | re.IGNORECASE)
-_BREAKS = re.compile(r"</?(?:p|div|br|li|tr|h[1-6]|section|article|pre|table|ul|ol|blockquote)\b[^>]*>", re.IGNORECASE)
-_TAGS = re.compile(r"<[^>]+>")
+_DROPPED = re.compile(r"<(script|style|noscript|template|svg)\b|<!--", re.IGNORECASE)
+_BREAKS = re.compile(r"</?(?:p|div|br|li|tr|h[1-6]|section|article|pre|table|ul|ol|blockquote)\b[^<>]*>", re.IGNORECASE)
+_TAGS = re.compile(r"<[^<>]+>")
 
 
 async def run(value: dict[str, Any], bench: Bench) -> Outcome:
@@ -70,9 +70,26 @@ def plain(html: str) -> str:
     >>> plain("<p>One &amp; two</p><script>x</script><p>three</p>")
     'One & two\n\nthree'
     """
-    text = unescape(_TAGS.sub("", _BREAKS.sub("\n", _DROPPED.sub("", html))))
+    text = unescape(_TAGS.sub("", _BREAKS.sub("\n", _said(html))))
     lines = [line.strip() for line in text.split("\n")]
     return re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).strip()
+
+
+def _said(html: str) -> str:
+    """A document without comments, scripts and the like. Each place is looked at once, however it is nested."""
+    parts, at = [], 0
+    endless: set[str] = set()
+    while (found := _DROPPED.search(html, at)) is not None:
+        close = f"</{found[1].lower()}>" if found[1] else "-->"
+        end = None if close in endless else re.compile(close, re.IGNORECASE).search(html, found.end())
+        if end is None:
+            endless.add(close)
+            parts.append(html[at : found.end()])
+            at = found.end()
+        else:
+            parts.append(html[at : found.start()])
+            at = end.end()
+    return "".join([*parts, html[at:]])
 
 
 TOOLS = [
