@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from runwire.cli.attach import found_run
 from runwire.cli.options import Parser
-from runwire.cli.writing import say
+from runwire.cli.writing import say, tell
 
 if TYPE_CHECKING:
     from runwire.background.asking import Asked
@@ -33,7 +33,7 @@ def main(argv: list[str]) -> int:
                 _show(one)
             return 0 if asked else _nothing(run.run_id)
         if answer(store, run, args.answer, args.request):
-            print("answered")
+            tell("answered")
             return 0
     say("runwire: the answer was sent, but the run has not taken it yet; look on: runwire attach " + run.run_id)
     return 1
@@ -44,16 +44,16 @@ def _show(asked: Asked) -> None:
     from runwire.cli.lines import plain
 
     if isinstance(asked, ev.Permission):
-        print(f"{asked.request_id}: may it? {plain(asked.title)}")
+        tell(f"{asked.request_id}: may it? {plain(asked.title)}")
         for at, option in enumerate(asked.options, 1):
-            print(f"  {at}  {plain(option.id):<8} {plain(option.label)}")
+            tell(f"  {at}  {plain(option.id):<8} {plain(option.label)}")
         return
     for ask in asked.questions:
-        print(f"{asked.request_id}: {plain(ask.prompt)}")
+        tell(f"{asked.request_id}: {plain(ask.prompt)}")
         for at, choice in enumerate(ask.options, 1):
-            print(f"  {at}  {plain(choice.label + (f' - {choice.description}' if choice.description else ''))}")
+            tell(f"  {at}  {plain(choice.label + (f' - {choice.description}' if choice.description else ''))}")
         if ask.allow_free_text:
-            print("     or your own words")
+            tell("     or your own words")
 
 
 def _nothing(run_id: str) -> int:

@@ -40,7 +40,7 @@ def main(argv: list[str]) -> int:
     if work.fault is not None and args.verbose:
         import traceback
 
-        traceback.print_exception(work.fault)
+        say("".join(traceback.format_exception(work.fault)).rstrip())
     return 1 if work.fault is not None else 0
 
 

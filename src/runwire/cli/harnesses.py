@@ -6,6 +6,7 @@ import os
 import sys
 
 from runwire.cli.options import Parser
+from runwire.cli.writing import tell
 
 
 def main(argv: list[str]) -> int:
@@ -39,9 +40,9 @@ def main(argv: list[str]) -> int:
     for one, state in zip(found, states, strict=True):
         ready = "ready" if state.ready else "not ready" if state.installed else "not installed"
         line = f"{one.name:<{width}} {ready:<14} {state.version or '-':<12} {state.detail or one.about}"
-        sys.stdout.write(line.rstrip() + "\n")
+        tell(line.rstrip())
         if state.fix:
-            sys.stdout.write(f"{'':<{width}} fix: {state.fix}\n")
+            tell(f"{'':<{width}} fix: {state.fix}")
     return 0
 
 

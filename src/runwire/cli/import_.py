@@ -11,7 +11,7 @@ from io import BytesIO
 from typing import TYPE_CHECKING
 
 from runwire.cli.options import Parser, open_file
-from runwire.cli.writing import say
+from runwire.cli.writing import say, tell
 from runwire.errors import UsageError
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def main(argv: list[str]) -> int:
             with open_file(name) as file:
                 agent, cwd = args.harness or "", os.path.abspath(args.cwd) if args.cwd else ""
                 for taken in asyncio.run(take_in(store, file, args.source, agent=agent, cwd=cwd)):
-                    print(f"imported {taken.run_id} in session {taken.session_id}: {taken.events} events")
+                    tell(f"imported {taken.run_id} in session {taken.session_id}: {taken.events} events")
     return 0
 
 
@@ -77,7 +77,7 @@ def _take(store: Store, known: Known, *, strict: bool) -> int:
     try:
         source, cwd = harness(known.harness).transcript, place_of(known.path)
         for taken in asyncio.run(take_in(store, BytesIO(known.read()), source, agent=known.harness, cwd=cwd)):
-            print(f"imported {taken.run_id} in session {taken.session_id}: {taken.events} events")
+            tell(f"imported {taken.run_id} in session {taken.session_id}: {taken.events} events")
     except UsageError as error:
         if strict:
             raise

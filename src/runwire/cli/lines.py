@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from runwire.cli.writing import shown, tell
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
@@ -23,10 +25,10 @@ def tell_dispatched(told: Dispatched, wire: str) -> None:
     """One line: an object for a program (no event of the run), a sentence for a person."""
     name = wire.partition(",")[0]
     if name in {"terminal", "text"}:
-        print(f"dispatched {told.run_id} in session {told.session_id}")
-        print(f"  look on: runwire attach {told.run_id}")
-        print(f"  answer:  runwire answer {told.run_id}")
-        print(f"  end it:  runwire stop {told.run_id}")
+        tell(f"dispatched {told.run_id} in session {told.session_id}")
+        tell(f"  look on: runwire attach {told.run_id}")
+        tell(f"  answer:  runwire answer {told.run_id}")
+        tell(f"  end it:  runwire stop {told.run_id}")
         return
     fields = {"kind": "dispatched", "run_id": told.run_id, "session_id": told.session_id, "pid": told.pid}
     if name == "bullpen":
@@ -63,7 +65,7 @@ def put_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
         over, widths[at] = over - widths[at] + narrower, narrower
     for line in lines:
         cells = [fit(cell, width, end=name in _ENDS) for name, cell, width in zip(head, line, widths, strict=True)]
-        print("  ".join(cell.ljust(width) for cell, width in zip(cells, widths, strict=True)).rstrip())
+        tell("  ".join(cell.ljust(width) for cell, width in zip(cells, widths, strict=True)).rstrip())
 
 
 def fit(cell: str, room: int, *, end: bool = False) -> str:
@@ -106,5 +108,9 @@ def money(usd: float | None) -> str:
 
 
 def plain(cell: str) -> str:
-    """A cell, or a line, without what would move the cursor."""
-    return "".join(char if char.isprintable() else " " for char in cell)
+    r"""A cell, or a line: one line, in which nothing is obeyed by a terminal.
+
+    >>> plain("a\n\x1b[2Jb")
+    'a ␛[2Jb'
+    """
+    return shown(cell).replace("\n", " ").replace("\t", " ")

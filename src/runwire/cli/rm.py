@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from runwire.cli.options import Parser
+from runwire.cli.writing import tell
 from runwire.errors import NotReady
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ def main(argv: list[str]) -> int:
     with opened() as store:
         for name in args.id:
             try:
-                print(f"removed {_remove(store, name, force=args.force)}")
+                tell(f"removed {_remove(store, name, force=args.force)}")
             except Busy as busy:
                 raise NotReady(f"something goes on in it; to stop that first: runwire rm --force {name}") from busy
     return 0

@@ -6,6 +6,7 @@ import sys
 
 from runwire.cli.attach import found_run
 from runwire.cli.options import Parser
+from runwire.cli.writing import tell
 from runwire.errors import UsageError
 
 _EPILOG = """examples:
@@ -31,7 +32,7 @@ def main(argv: list[str]) -> int:
             if run.status not in LIVE:
                 raise UsageError(f"nothing goes on in the session {session.session_id}; send it without --now")
             say(store, run, "steer", text=text, **({"input_id": args.id} if args.id else {}))
-            print(f"sent to {run.run_id}")
+            tell(f"sent to {run.run_id}")
             return 0
         told = send(store, session, text, input_id=args.id)
     tell_dispatched(told, "runwire" if args.json else "text")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from runwire.cli.attach import found_run
 from runwire.cli.options import Parser, seconds
-from runwire.cli.writing import say
+from runwire.cli.writing import say, tell
 
 if TYPE_CHECKING:
     from runwire.seams.storing import RunRecord, Store
@@ -26,14 +26,14 @@ def main(argv: list[str]) -> int:
     with opened() as store:
         for run in [run for name in args.run for run in _named(store, name)]:
             if run.status not in LIVE:
-                print(f"{run.run_id} had ended: {run.status}")
+                tell(f"{run.run_id} had ended: {run.status}")
                 continue
             ended = stop(store, run, patience=args.patience)
             if ended.status in LIVE:
                 say(f"runwire: the run {run.run_id} could not be stopped (pid {ended.pid})")
                 status = 1
             else:
-                print(f"{run.run_id} {ended.status}")
+                tell(f"{run.run_id} {ended.status}")
     return status
 
 

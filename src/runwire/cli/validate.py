@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 from importlib import import_module
 from pkgutil import iter_modules
 
 from runwire.cli.options import Parser, read_file
-from runwire.cli.writing import flush, say
+from runwire.cli.writing import flush, say, tell
 from runwire.errors import UnknownName
 
 _EPILOG = """examples:
@@ -27,9 +26,9 @@ def main(argv: list[str]) -> int:
     wire = found.wire or _detected(data)
     bad = _breaches(wire, data)
     for breach in bad[: found.most]:
-        sys.stdout.write(f"{breach}\n")
+        tell(breach)
     if len(bad) > found.most:
-        sys.stdout.write(f"... and {len(bad) - found.most} more\n")
+        tell(f"... and {len(bad) - found.most} more")
     flush()  # the summary stands behind what it sums up
     if not found.quiet:
         say(f"{wire}: {len(bad)} breaches" if bad else f"{wire}: lawful")

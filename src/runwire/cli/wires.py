@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 
 from runwire.cli.options import Parser
+from runwire.cli.writing import tell
 
 
 def main(argv: list[str]) -> int:
@@ -32,7 +33,7 @@ def main(argv: list[str]) -> int:
     width = max(len(one.name) for one in found)
     for one in found:
         ways = "/".join(["read"] * (one.decoder is not None) + ["write"] * (one.encoder is not None))
-        sys.stdout.write(f"{one.name:<{width}} {ways:<11} {one.about}\n")
+        tell(f"{one.name:<{width}} {ways:<11} {one.about}")
     return 0
 
 

@@ -1,4 +1,8 @@
-"""Bytes to stdout, all of them, at once: never an unflushed event; and lines to stderr, which never fail."""
+"""Bytes to stdout, all of them, at once: never an unflushed event; and lines for people, on stderr and on stdout.
+
+The rule for those: what an agent, a tool or a recording said reaches no terminal but through `shown`, the same
+neutraliser that the wire `terminal` has. A line to stderr never fails.
+"""
 
 from __future__ import annotations
 
@@ -59,10 +63,28 @@ def flush() -> None:
             return
 
 
+def shown(text: str) -> str:
+    r"""A text for people: whatever a terminal would obey is a visible symbol. Line feeds and tabs stay.
+
+    >>> shown("a\x1b[2Jb")
+    'a␛[2Jb'
+    """
+    if text.isprintable():  # nearly always; then nothing need be imported
+        return text
+    from runwire.dialects.terminal.ink import harmless
+
+    return harmless(text)
+
+
+def tell(line: str) -> None:
+    """A line for people on stdout."""
+    sys.stdout.write(shown(line) + "\n")
+
+
 def say(line: str) -> None:
-    """A line for people. A stderr that is closed, full or gone is no reason to fail."""
+    """A line for people on stderr. A stderr that is closed, full or gone is no reason to fail."""
     try:
-        sys.stderr.write(line + "\n")
+        sys.stderr.write(shown(line) + "\n")
         sys.stderr.flush()
     except (OSError, ValueError):
         hush(2)
