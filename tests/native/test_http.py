@@ -48,6 +48,14 @@ def posted(url: str) -> list[bytes]:
     return found
 
 
+@pytest.fixture
+def no_proxies(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
+    for name in ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "REQUEST_METHOD"):
+        monkeypatch.delenv(name, raising=False)
+        monkeypatch.delenv(name.lower(), raising=False)
+    return monkeypatch
+
+
 # --- what comes ------------------------------------------------------------------------------------------------------
 
 
@@ -221,6 +229,21 @@ def test_a_redirect_is_told_and_not_followed() -> None:
     assert b"user-agent: runwire" in asked.lower()
 
 
+def test_a_host_is_where_it_was_said_to_be(no_proxies: pytest.MonkeyPatch) -> None:
+    """Also the second time, when it is said to be somewhere else."""
+    del no_proxies
+    with peer(says(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\nconnection: close\r\n\r\n")) as server:
+
+        async def work(client: Client) -> Any:
+            url = server.address.replace("127.0.0.1", "model.invalid")
+            found = await client.get(url, addresses=["127.0.0.1"])
+            with pytest.raises(Unreachable):
+                await client.get(url, addresses=["127.0.0.99"])
+            return found
+
+        assert asking(work).status == 200
+
+
 # --- what breaks -----------------------------------------------------------------------------------------------------
 
 
@@ -296,14 +319,6 @@ def test_only_a_certificate_that_is_trusted_is_believed(tmp_path: Path, monkeypa
 
 
 # --- proxies ---------------------------------------------------------------------------------------------------------
-
-
-@pytest.fixture
-def no_proxies(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
-    for name in ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "REQUEST_METHOD"):
-        monkeypatch.delenv(name, raising=False)
-        monkeypatch.delenv(name.lower(), raising=False)
-    return monkeypatch
 
 
 @pytest.mark.parametrize("name", ["http_proxy", "HTTP_PROXY", "ALL_PROXY"])

@@ -12,6 +12,7 @@ import pytest
 from native.stage import play
 
 from runwire import events as ev
+from runwire.agent.http import Client, Document
 from runwire.testing.model_server import Call, Turn
 
 if TYPE_CHECKING:
@@ -240,6 +241,37 @@ def page() -> Iterator[str]:
 def test_fetch_refuses_private_addresses(tmp_path: Path, page: str) -> None:
     end = call(tmp_path, "fetch", {"url": f"{page}/page"})
     assert (end.status, end.error_code) == ("denied", "denied")
+
+
+def test_fetch_asks_the_addresses_that_were_judged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A name that leads elsewhere the next time (DNS rebinding) must not be looked up a next time, on no hop."""
+    looked_up: list[str] = []
+    asked: list[tuple[str, list[str]]] = []
+
+    def look_up(host: str, *_: Any, **__: Any) -> list[Any]:
+        looked_up.append(host)
+        return [(0, 0, 0, "", ("127.0.0.1" if looked_up.count(host) > 1 else "93.184.216.34", 80))]
+
+    async def get(_self: Client, url: str, *, addresses: list[str]) -> Document:
+        asked.append((url, addresses))
+        where = {1: "http://two.invalid/x", 2: "http://one.invalid./"}.get(len(asked), "")
+        return Document(302, b"", "", where)
+
+    monkeypatch.setattr("runwire.agent.tools.fetch.socket.getaddrinfo", look_up)
+    monkeypatch.setattr(Client, "get", get)
+    end = call(tmp_path, "fetch", {"url": "http://One.invalid"})
+    assert asked == [
+        ("http://one.invalid:80", ["93.184.216.34"]),
+        ("http://two.invalid:80/x", ["93.184.216.34"]),
+    ]
+    assert (end.error_code, end.output.split(" ")[0]) == ("denied", "one.invalid")
+
+
+@pytest.mark.parametrize(
+    "url", ["http://a\\@127.0.0.1/", "http://%31/", "ftp://a/", "http://", "http://a:99999/", "http://[::1%1]/"]
+)
+def test_fetch_takes_no_url_that_can_be_understood_in_two_ways(tmp_path: Path, url: str) -> None:
+    assert call(tmp_path, "fetch", {"url": url}).status in {"error", "denied"}
 
 
 def test_fetch_gives_the_text(tmp_path: Path, page: str) -> None:

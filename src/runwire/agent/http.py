@@ -8,7 +8,7 @@ Errors of the connection come out as `Unreachable`; what the server says, whatev
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -69,9 +69,12 @@ class Client:
         async with self._sent(url, headers | {"content-type": kind}, body) as transfer:
             yield _reply(transfer)
 
-    async def get(self, url: str, headers: dict[str, str] | None = None) -> Document:
-        """A small document; redirects are not followed. Raises Unreachable."""
-        async with self._sent(url, headers or {}, None) as transfer:
+    async def get(self, url: str, headers: dict[str, str] | None = None, *, addresses: Sequence[str] = ()) -> Document:
+        """A small document; redirects are not followed. Raises Unreachable.
+
+        `addresses`: where its host is, instead of looking it up. A proxy looks it up all the same.
+        """
+        async with self._sent(url, headers or {}, None, addresses) as transfer:
             reply = _reply(transfer)
             location = transfer.headers.get("location", "")
             return Document(reply.status, await reply.whole(), reply.content_type, location)
@@ -83,10 +86,12 @@ class Client:
         self._pool = None
 
     @asynccontextmanager
-    async def _sent(self, url: str, headers: dict[str, str], body: bytes | None) -> AsyncIterator[Transfer]:
+    async def _sent(
+        self, url: str, headers: dict[str, str], body: bytes | None, addresses: Sequence[str] = ()
+    ) -> AsyncIterator[Transfer]:
         if self._pool is None:
             self._pool = Pool()
-        pool, transfer = self._pool, Transfer(url, headers, body)
+        pool, transfer = self._pool, Transfer(url, headers, body, addresses)
         pool.start(transfer)
         try:
             await transfer.head()

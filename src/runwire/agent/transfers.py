@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+from collections.abc import Sequence
 from typing import Any
 from urllib.parse import quote, urlsplit
 
@@ -39,8 +40,10 @@ def _libcurl() -> Any:
 class Transfer:
     """One request and its response: libcurl puts in what has come, one reader takes it out."""
 
-    def __init__(self, url: str, headers: dict[str, str], body: bytes | None) -> None:
+    def __init__(self, url: str, headers: dict[str, str], body: bytes | None, addresses: Sequence[str] = ()) -> None:
         self.curl = curl = _request(url, headers, body)
+        if addresses:
+            curl.setopt(curl.RESOLVE, [_pinned(url, addresses)])
         self.status = 0
         self.headers: dict[str, str] = {}
         self._headed = False
@@ -241,6 +244,17 @@ def _request(url: str, headers: dict[str, str], body: bytes | None) -> Any:
     if body is not None:
         curl.setopt(curl.POSTFIELDS, body)
     return curl
+
+
+def _pinned(url: str, addresses: Sequence[str]) -> str:
+    """Where the host of a URL with a port is, as libcurl takes it.
+
+    >>> _pinned("http://name.invalid:80/", ["10.0.0.1", "::1"])
+    'name.invalid:80:10.0.0.1,[::1]'
+    """
+    parts = urlsplit(url)
+    host = f"[{parts.hostname}]" if ":" in (parts.hostname or "") else parts.hostname
+    return f"{host}:{parts.port}:" + ",".join(f"[{one}]" if ":" in one else one for one in addresses)
 
 
 def _header(name: str, value: str) -> bytes:

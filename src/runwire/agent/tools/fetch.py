@@ -1,8 +1,10 @@
-"""`fetch`: the text of a URL. Private addresses are refused unless allowed, also behind a name."""
+"""`fetch`: the text of a URL. Private addresses are refused unless allowed, also behind a name.
+
+The addresses that were judged are those that are asked: a name that is looked up again could lead elsewhere.
+"""
 
 from __future__ import annotations
 
-import asyncio
 import ipaddress
 import re
 import socket
@@ -10,6 +12,7 @@ from html import unescape
 from typing import Any
 from urllib.parse import urljoin, urlsplit
 
+from runwire.agent.files import aside
 from runwire.agent.http import Document, Unreachable
 from runwire.agent.tools import Bench, Outcome, Tool, ToolError, object_schema
 from runwire.agent.tools.bash import shortened
@@ -38,30 +41,76 @@ async def run(value: dict[str, Any], bench: Bench) -> Outcome:
 
 
 HOPS = 6
+_PORTS = {"http": 80, "https": 443}
+_NAME = re.compile(r"[a-z0-9_]([a-z0-9._-]*[a-z0-9_])?")
+_V6 = 6
+_NAT64 = ipaddress.ip_network("64:ff9b::/96")
 _REDIRECTS = {301, 302, 303, 307, 308}
 _REFUSED = 400
 
 
 async def _get(url: str, bench: Bench) -> Document:
-    parts = urlsplit(url)
-    if parts.scheme not in {"http", "https"} or not parts.hostname:
-        raise ToolError("only http and https URLs can be fetched", "validation")
-    if not bench.private_hosts:
-        await _refuse_private(parts.hostname, parts.port or (443 if parts.scheme == "https" else 80))
+    url, host, port = _place(url)
+    addresses = [] if bench.private_hosts else await _public(host, port)
     try:
-        return await bench.client.get(url)
+        return await bench.client.get(url, addresses=addresses)
     except Unreachable as error:
         raise ToolError(f"cannot fetch {url}: {error}") from None
 
 
-async def _refuse_private(host: str, port: int) -> None:
+def _place(url: str) -> tuple[str, str, int]:
+    """The URL, its host and its port, in the one form that leaves nothing to be understood in another way.
+
+    >>> _place("HTTP://Example.ORG./a?b#c")
+    ('http://example.org:80/a?b', 'example.org', 80)
+    """
     try:
-        found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    except OSError:
+        parts = urlsplit(url)
+        host = (parts.hostname or "").rstrip(".")
+        port = parts.port or _PORTS[parts.scheme]
+        host = host if host.isascii() else host.encode("idna").decode()
+    except (ValueError, KeyError):
+        raise ToolError(f"only http and https URLs can be fetched, and {url} is none", "validation") from None
+    if not (_NAME.fullmatch(host) or _is_v6(host)):
+        raise ToolError(f"{url} names no host that can be asked", "validation")
+    netloc = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+    return parts._replace(netloc=netloc, fragment="").geturl(), host, port
+
+
+def _is_v6(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).version == _V6 and "%" not in host
+    except ValueError:
+        return False
+
+
+async def _public(host: str, port: int) -> list[str]:
+    """The addresses of a host, which are those that will be asked. Raises ToolError if one of them is private."""
+    try:
+        found = await aside(lambda: socket.getaddrinfo(host, port, type=socket.SOCK_STREAM))
+    except (OSError, UnicodeError):
         raise ToolError(f"the host {host} is not known") from None
-    for *_, address in found:
-        if not ipaddress.ip_address(str(address[0]).split("%")[0]).is_global:
-            raise ToolError(f"{host} is a private address ({address[0]}); fetching those is not allowed", "denied")
+    addresses = list(dict.fromkeys(str(address[0]) for *_, address in found))
+    for address in addresses:
+        if not is_public(address):
+            raise ToolError(f"{host} is a private address ({address}); fetching those is not allowed", "denied")
+    return addresses
+
+
+def is_public(address: str) -> bool:
+    """Whether an address is one of the whole internet, also one that is wrapped in another.
+
+    >>> is_public("93.184.216.34"), is_public("::ffff:127.0.0.1"), is_public("64:ff9b::a00:1")
+    (True, False, False)
+    """
+    found = ipaddress.ip_address(address.split("%", maxsplit=1)[0])
+    if isinstance(found, ipaddress.IPv6Address):
+        inner = found.ipv4_mapped or found.sixtofour
+        if found in _NAT64:
+            inner = ipaddress.IPv4Address(int(found) & 0xFFFFFFFF)
+        if inner is not None:
+            found = inner
+    return found.is_global and not found.is_multicast
 
 
 def plain(html: str) -> str:
