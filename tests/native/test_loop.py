@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
+import time
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from native.stage import MODELS, play
 
 from runwire import events as ev
+from runwire.seams import Command, Job
 from runwire.testing.model_server import Call, Cut, Failed, Http, Malformed, Turn, Usage
 
 if TYPE_CHECKING:
@@ -228,3 +232,40 @@ def test_cancel_with_a_background_job(tmp_path: Path) -> None:
     pid = played.end("background_exec").raw_output["pid"]
     assert played.result.status == "cancelled"
     assert not Folder(f"/proc/{pid}").exists()
+
+
+@pytest.mark.parametrize("at", [ev.Started, ev.Input, ev.Session])
+def test_cancel_before_the_model_is_asked(tmp_path: Path, at: type[Any]) -> None:
+    def watch(event: ev.Event, run: Any) -> Any:
+        return run.cancel() if isinstance(event, at) else None
+
+    from runwire.testing.model_server import Stall
+
+    begun = time.monotonic()
+    played = play([Turn(text="This goes on for ever.", fault=Stall(after=1))], tmp_path, watch=watch)
+    assert played.result.status == "cancelled"
+    assert time.monotonic() - begun < 1.5
+
+
+def test_an_interrupt_before_the_first_step_ends_the_session(tmp_path: Path) -> None:
+    """Wherever it comes: before anybody reads, or when the loop is about to begin."""
+    from runwire.agent.session import open_session
+
+    async def whole(after: int) -> int:
+        job = Job("go", str(tmp_path), env={"ANTHROPIC_BASE_URL": "http://127.0.0.1:1"}, model="anthropic/x")
+        async with open_session(job, None) as session:
+            if not after:
+                assert await session.send(Command("interrupt"))
+            count = 0
+            with suppress(asyncio.CancelledError):
+                async for _ in session:
+                    count += 1
+                    assert await session.send(Command("interrupt"))
+            return count
+
+    async def within(after: int) -> int:
+        async with asyncio.timeout(5):
+            return await whole(after)
+
+    assert asyncio.run(within(0)) == 0
+    assert asyncio.run(within(1)) <= 1

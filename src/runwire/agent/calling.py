@@ -114,7 +114,7 @@ class Caller:
 
     async def _asked(self, call: Call, tool: Tool, value: dict[str, Any], judged: Judgement) -> Judgement:
         title = tool.title(value) or tool.name
-        decision = await self._requests.permission(call.id, f"{title} ({judged.reason})")
+        decision = await self._requests.permission(call.id, f"{title} ({judged.reason})", self._emit)
         if decision == "always":
             self._approvals.always(tool.name)
         if decision in {"once", "always"}:

@@ -25,7 +25,7 @@ from runwire.agent.mcp import tools_of
 from runwire.agent.models import Endpoint, endpoint
 from runwire.agent.prompt import system_prompt
 from runwire.agent.providers import Settings
-from runwire.agent.requests import Requests
+from runwire.agent.requests import Emit, Requests
 from runwire.agent.sandbox import wrapper
 from runwire.agent.structured import Structured
 from runwire.agent.tools import Bench, Outcome, Tool, built_in
@@ -51,32 +51,35 @@ class NativeSession:
         self._jobs = Jobs()
         self._env = scrubbed(job.env)
         self._wrap = wrapper(str(job.options.get("sandbox") or ""), self._workspace)
-        self._requests = Requests(self._emit, attended=job.attended)
+        self._requests = Requests(attended=job.attended)
         self._asker = Asker(self._client, model, self._emit)
         self._tools = tools
-        self._children = 0
         settings = Settings(model=model.model, effort=job.effort, cache=bool(job.options.get("cache", True)))
-        limits = Limits(turns=job.max_turns, cost=job.max_cost, tokens=job.options.get("max_tokens"))
-        approvals = Approvals(job.approve, list(job.options.get("rules", ())), attended=job.attended)
+        self._limits = Limits(turns=job.max_turns, cost=job.max_cost, tokens=job.options.get("max_tokens"))
+        self._approvals = Approvals(job.approve, list(job.options.get("rules", ())), attended=job.attended)
         fallback = job.options.get("fallback_model")
         self._loop = Loop(
             self._asker,
             Conversation(system_prompt(self._workspace), [*history(job.history), User(job.prompt)]),
-            Caller(tools, approvals, self._requests, self._bench, self._emit),
+            Caller(tools, self._approvals, self._requests, self._bench, self._emit),
             settings,
             self._emit,
-            limits=limits,
+            limits=self._limits,
             watch=CacheWatch(on=bool(job.options.get("cache_warnings", True)) and settings.cache),
             structured=_structured(job),
             fallback=endpoint(fallback, job.env) if fallback else None,
         )
         self._task: asyncio.Task[None] | None = None
+        self._is_interrupted = False
 
     async def __aiter__(self) -> AsyncIterator[list[Output]]:
         """Give what the loop emits."""
         model = self._asker.endpoint
         await self._emit([ev.Session(session_id="", model=model.name)])
+        if self._is_interrupted:
+            return
         self._task = asyncio.create_task(self._run())
+        self._task.add_done_callback(self._over)  # also where it was cancelled before its first step
         while (outputs := await self._queue.get()) is not _OVER:
             yield outputs
         await self._task
@@ -84,6 +87,7 @@ class NativeSession:
     async def send(self, command: Command, /) -> bool:
         """An answer, more to say, or an interrupt."""
         if command.verb == "interrupt":
+            self._is_interrupted = True
             if self._task is not None:
                 self._task.cancel()
             return True
@@ -105,20 +109,23 @@ class NativeSession:
         return Exit()
 
     async def _run(self) -> None:
-        try:
-            await self._emit([await self._loop.run()])
-        finally:
-            while self._queue.full():
-                self._queue.get_nowait()
-            self._queue.put_nowait(_OVER)
+        await self._emit([await self._loop.run()])
+
+    def _over(self, _task: asyncio.Task[None]) -> None:
+        while self._queue.full():
+            self._queue.get_nowait()
+        self._queue.put_nowait(_OVER)
 
     async def _emit(self, outputs: list[Output]) -> None:
         if outputs:
             await self._queue.put(outputs)
 
-    def _bench(self, call_id: str) -> Bench:
+    def _bench(self, call_id: str, child: Emit | None = None) -> Bench:
+        """The place of one call; of a sub-agent's, where that emits."""
+        emit = child or self._emit
+
         async def ask(asks: list[ev.Ask]) -> dict[str, Any] | None:
-            return await self._requests.question(asks, call_id)
+            return await self._requests.question(asks, call_id, emit)
 
         async def spawn(prompt: str) -> Outcome:
             return await self._child(prompt, call_id)
@@ -128,11 +135,11 @@ class NativeSession:
             cwd=self._cwd,
             env=self._env,
             call_id=call_id,
-            emit=self._emit,
+            emit=emit,
             client=self._client,
             jobs=self._jobs,
             ask=ask,
-            spawn=spawn,
+            spawn=spawn if child is None else None,
             wrap=self._wrap,
             outside=bool(self._job.options.get("outside", False)),
             private_hosts=bool(self._job.options.get("private_hosts", False)),
@@ -160,25 +167,19 @@ class NativeSession:
             await self._emit(shown)
 
         tools = [tool for tool in self._tools if tool.name != "task"]
-        approvals = Approvals(self._job.approve, list(self._job.options.get("rules", ())), attended=self._job.attended)
         loop = Loop(
             Asker(self._client, self._asker.endpoint, emit),
             Conversation(system_prompt(self._workspace), [User(prompt)]),
-            Caller(tools, approvals, Requests(emit, attended=self._job.attended), self._bench_of(emit), emit),
+            Caller(tools, self._approvals, self._requests, lambda call_id: self._bench(call_id, emit), emit),
             Settings(model=self._asker.endpoint.model, effort=self._job.effort),
             emit,
-            limits=Limits(turns=50),
+            limits=Limits(turns=50, whole=self._limits),
             watch=CacheWatch(on=False),
         )
         verdict = await loop.run()
         if verdict.status != "completed":
             return Outcome(f"the sub-agent did not complete ({verdict.message or verdict.status})", is_error=True)
         return Outcome(texts[-1] if texts else "(no answer)")
-
-    def _bench_of(self, emit: Any) -> Any:
-        from dataclasses import replace
-
-        return lambda call_id: replace(self._bench(call_id), emit=emit, spawn=None)
 
 
 def _structured(job: Job) -> Structured | None:
