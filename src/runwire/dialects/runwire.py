@@ -23,9 +23,9 @@ from runwire import events as ev
 from runwire.errors import BadOption
 from runwire.events import AnyEvent, Event
 from runwire.events.batch import Batch
-from runwire.formats.jsonl import careful, junk, native, retyped, typed
+from runwire.formats.jsonl import each, junk, native, retyped, typed
 from runwire.formats.line_ends import escaped
-from runwire.framing import Junk
+from runwire.framing import Junk, records
 from runwire.seams import Context, Dialect, Options, Output
 
 CAP = 262_144
@@ -175,11 +175,12 @@ class RunwireDecoder:
         if found is not None:
             return list(found)
         out: list[Output] = []
-        for item in careful(block):
-            if isinstance(item, Junk):
-                out.append(junk(item.text))
-            else:
-                out.append(_loose(item.value))
+        for line in each(block):
+            if (found := typed(_events(), line)) is not None:
+                out += found
+                continue
+            for item in records(line):
+                out.append(junk(item.text) if isinstance(item, Junk) else _loose(item.value))
         return out
 
     def close(self) -> list[Output]:

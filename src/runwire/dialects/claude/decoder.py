@@ -43,8 +43,8 @@ from runwire.formats import claude_blocks as blocks
 from runwire.formats.claude_records import Block
 from runwire.formats.clock import dated
 from runwire.formats.codes import code_of
-from runwire.formats.jsonl import careful, integer, junk, mapping, native, plain, retyped, string, typed
-from runwire.framing import Junk
+from runwire.formats.jsonl import each, integer, junk, mapping, native, plain, retyped, skimmed, string
+from runwire.framing import Junk, records
 
 if TYPE_CHECKING:
     from runwire.seams import Context, Output
@@ -71,16 +71,25 @@ class ClaudeDecoder:
 
     def feed(self, block: bytes, /) -> list[Output]:
         """Read a block of whole lines."""
-        found: list[Any] | None = typed(HOT_LINES, block, guarded=False)  # `blocks` looks at what stays encoded
-        found = typed(LINES, block, guarded=False) if found is None else found
+        found = skimmed(HOT_LINES, block)  # `blocks` looks at what stays encoded
         self.verbatim = found is not None  # then nothing was repaired or put together
-        if found is None:
-            return self._careful(block)
         out: list[Output] = []
-        add, main, text, thinking, raws = out.append, self._main, ev.Text, ev.Thinking, Raws(block)
+        if found is None:
+            self._line_by_line(block, out)
+        else:
+            self._clean(found[0], Raws(block, len(found[0]), aligned=found[1]), out)
+        return out
+
+    def _clean(self, found: list[Any], raws: Raws, out: list[Output]) -> None:
+        """Read the records of a block that is clean as a whole."""
+        add, main, text, thinking = out.append, self._main, ev.Text, ev.Thinking
         rest = iter(found)
         for line in rest:
             if type(line) is not Partial:
+                if not raws.aligned:
+                    self.verbatim = False
+                    self._line_by_line(raws.behind(passed(found, rest)), out)
+                    return
                 self._line(line, passed(found, rest), raws, out)
             elif type(event := line.event) is not BlockDelta:
                 self._stream(line, event, passed(found, rest), raws, out)
@@ -93,7 +102,6 @@ class ClaudeDecoder:
                 add(thinking(delta=delta.thinking, message_id=main.id))
             else:
                 self._piece(delta, event.index, None, out)
-        return out
 
     def close(self) -> list[Output]:
         """Nothing is held back."""
@@ -109,17 +117,25 @@ class ClaudeDecoder:
 
     # --- lines ----------------------------------------------------------------------------------------------------
 
-    def _careful(self, block: bytes) -> list[Output]:
-        out: list[Output] = []
-        for found in careful(block):
-            if isinstance(found, Junk):
-                out.append(junk(found.text))
-            elif isinstance(found.value, list) and found.value:
-                for item in found.value:
-                    self._loose(item, out)
-            else:
-                self._loose(found.value, out)
-        return out
+    def _line_by_line(self, block: bytes, out: list[Output]) -> None:
+        """Read a block that is not clean: what stands beside a record changes nothing of it."""
+        for line in each(block):
+            if self._is_clean(line, out):
+                continue
+            for item in records(line):
+                if isinstance(item, Junk):
+                    out.append(junk(item.text))
+                elif not self._is_clean(item.raw, out):
+                    for value in item.value if isinstance(item.value, list) and item.value else [item.value]:
+                        self._loose(value, out)
+
+    def _is_clean(self, record: bytes, out: list[Output]) -> bool:
+        """Read what is exactly one clean record."""
+        found: tuple[list[Any], bool] | None = skimmed(HOT_LINES, record) or skimmed(LINES, record)
+        if found is None or len(found[0]) != 1:
+            return False
+        self._clean(found[0], Raws(record, 1, aligned=True), out)
+        return True
 
     def _loose(self, value: Any, out: list[Output]) -> None:
         """One record as plain JSON: from a line that was not clean, or from an array of records."""

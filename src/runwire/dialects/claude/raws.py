@@ -3,19 +3,41 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from json import loads
+from json import JSONDecoder, loads
 from operator import length_hint
 from typing import Any
 
-from runwire.formats.jsonl import lines, mapping, plain
+from runwire.formats.jsonl import is_aligned, lines, mapping, plain
+
+_BLANK = " \t\r\n"
+_DECODER = JSONDecoder(strict=False)
 
 
 class Raws(Sequence[bytes]):
-    """The raw lines of a block, cut only when one is asked for."""
+    """The raw lines of a block of so many records, cut only when one is asked for."""
 
-    def __init__(self, block: bytes) -> None:
+    def __init__(self, block: bytes, count: int, *, aligned: bool) -> None:
         self._block = block
+        self._count = count
         self._lines: list[bytes] | None = None
+        self._aligned = aligned
+
+    @property
+    def aligned(self) -> bool:
+        """Whether each record stands in a line of its own."""
+        self._aligned = self._aligned or is_aligned(self._block, self._count)
+        return self._aligned
+
+    def behind(self, count: int) -> bytes:
+        """What comes behind so many records, wherever the lines end."""
+        text = self._block.decode("utf-8", "replace")
+        at = 0
+        for _ in range(count):
+            try:
+                at = _DECODER.raw_decode(text, len(text) - len(text[at:].lstrip(_BLANK)))[1]
+            except (ValueError, RecursionError):  # rather told twice than not at all
+                break
+        return text[at:].encode()
 
     def __len__(self) -> int:
         return len(self._cut())
