@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 import pytest
-from native.stage import play
+from native.stage import MODELS, play
 
 from runwire import events as ev
 from runwire.agent.cache import CacheWatch
@@ -205,6 +205,19 @@ def test_an_answer_that_never_fits(tmp_path: Path, schema: Path) -> None:
     played = play([Turn(text="no")] * 5, tmp_path, output_schema=schema)
     assert (played.result.status, played.result.code) == ("failed", "invalid_request")
     assert played.of(ev.StructuredOutput) == []
+
+
+@pytest.mark.parametrize("empty", ["", " \n"])
+@pytest.mark.parametrize("api", sorted(MODELS))
+def test_an_empty_answer_is_one_that_does_not_fit(tmp_path: Path, schema: Path, api: str, empty: str) -> None:
+    played = play([Turn(text=empty), Turn(text='{"n": 3}')], tmp_path, output_schema=schema, api=api)
+    assert [event.value for event in played.of(ev.StructuredOutput)] == [{"n": 3}]
+    assert "the answer is empty" in str(played.requests[1].body)
+    if api == "anthropic":  # it takes no text without words
+        assert [message["role"] for message in played.requests[1].body["messages"]] == ["user"]
+    played = play([Turn(text=empty)] * 5, tmp_path, output_schema=schema, api=api)
+    assert (played.result.status, played.result.code) == ("failed", "invalid_request")
+    assert "the answer is empty" in str(played.result.message)
 
 
 # --- the sandbox --------------------------------------------------------------------------------------------------

@@ -174,10 +174,10 @@ class Loop:
         """No calls: the agent is done, unless somebody has said more, or an answer in a schema is still owed."""
         if await self._steer():
             return None
-        if self._structured is not None and answer.text.strip():
-            return await self._structured.from_text(answer, self._conversation, self._emit)
         if not answer.text.strip():
             await self._emit([ev.Diagnostic(source="runwire", message="the model gave an empty answer")])
+        if self._structured is not None:
+            return await self._structured.from_text(answer, self._conversation, self._emit)
         return Verdict("completed", stop_reason=answer.stop_reason)
 
     async def _steer(self) -> bool:

@@ -77,7 +77,7 @@ class Structured:
             value = json.loads(text)
             problem = self.breach(value)
         except ValueError:
-            value, problem = None, "the answer is no JSON"
+            value, problem = None, "the answer is no JSON" if text.strip() else "the answer is empty"
         if problem is None:
             await emit([ev.StructuredOutput(value=value)])
             return Verdict("completed", stop_reason=answer.stop_reason)

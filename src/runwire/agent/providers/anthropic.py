@@ -67,12 +67,13 @@ def _content(item: User | Assistant | Result) -> list[dict[str, Any]]:
         parts: list[dict[str, Any]] = [{"type": "text", "text": item.output or "(no output)"}]
         parts += [_image(media) for media in item.media if media.data]
         return [{"type": "tool_result", "tool_use_id": item.call.id, "content": parts, "is_error": item.is_error}]
-    return [*item.answer.blocks] if item.api == "anthropic" and item.answer.blocks else _rebuilt(item.answer)
+    blocks = item.answer.blocks if item.api == "anthropic" and item.answer.blocks else _rebuilt(item.answer)
+    return [block for block in blocks if block.get("type") != "text" or str(block.get("text", "")).strip()]
 
 
 def _rebuilt(answer: Answer) -> list[dict[str, Any]]:
     """The turn of another API's model: its text and its calls."""
-    blocks: list[dict[str, Any]] = [{"type": "text", "text": answer.text}] if answer.text else []
+    blocks: list[dict[str, Any]] = [{"type": "text", "text": answer.text}]
     calls = [{"type": "tool_use", "id": call.id, "name": call.name, "input": call.input or {}} for call in answer.calls]
     return [*blocks, *calls]
 
