@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import threading
@@ -374,3 +375,38 @@ def test_python_functions_are_tools(tmp_path: Path) -> None:
     offered = {tool["name"]: tool for tool in played.requests[0].body["tools"]}
     assert offered["add"]["description"] == "Add two numbers."
     assert offered["add"]["input_schema"]["required"] == ["a"]
+
+
+@pytest.mark.parametrize("error", [SystemExit(3), KeyboardInterrupt(), asyncio.CancelledError(), StopIteration()])
+@pytest.mark.parametrize("together", [False, True])
+def test_whatever_a_function_raises_is_an_error_of_that_tool(
+    tmp_path: Path, error: BaseException, *, together: bool
+) -> None:
+    def plain() -> str:
+        """Raise it in a thread."""
+        raise error
+
+    async def awaited() -> str:
+        """Raise it on the loop."""
+        await asyncio.sleep(0)
+        raise error
+
+    given = [Call("plain", {}, id="c1"), Call("awaited", {}, id="c2")]
+    turns = [Turn(tools=given)] if together else [Turn(tools=[one]) for one in given]
+    played = play([*turns, Turn(text="ok")], tmp_path, tools=[plain, awaited])
+    assert [(end.status, end.error_code) for end in played.of(ev.ToolEnd)] == [("error", "failed")] * 2
+    assert type(error).__name__ in played.of(ev.ToolEnd)[0].output
+    assert (played.result.status, played.result.text) == ("completed", "ok")
+
+
+def test_a_cancel_ends_a_function_that_waits(tmp_path: Path) -> None:
+    async def wait() -> str:
+        """Wait."""
+        await asyncio.sleep(300)
+        return "never"
+
+    def watch(event: ev.Event, run: Any) -> Any:
+        return run.cancel() if isinstance(event, ev.ToolStart) else None
+
+    played = play([Turn(tools=[Call("wait", {})]), Turn(text="ok")], tmp_path, tools=[wait], watch=watch)
+    assert played.result.status == "cancelled"

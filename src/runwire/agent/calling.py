@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from runwire import events as ev
 from runwire.agent.approvals import Approvals, Judgement, Place
 from runwire.agent.conversation import Result
-from runwire.agent.tools import Bench, Outcome, Tool, ToolError, check
+from runwire.agent.tools import Bench, Outcome, Tool, ToolError, check, said
 from runwire.seams import Committed, Output
 
 if TYPE_CHECKING:
@@ -97,8 +97,11 @@ class Caller:
             return Outcome(
                 str(error), is_error=True, error_code=error.code
             ), "denied" if error.code == "denied" else "error"
-        except Exception as error:  # noqa: BLE001 - a tool of somebody else may raise anything; the run goes on
-            return Outcome(f"{type(error).__name__}: {error}", is_error=True, error_code="failed"), "error"
+        except BaseException as error:  # a tool of somebody else may raise anything; the run goes on
+            task = asyncio.current_task()
+            if isinstance(error, GeneratorExit) or (task is not None and task.cancelling()):
+                raise  # the run is ended: it is not the tool's
+            return Outcome(said(error), is_error=True, error_code="failed"), "error"
         return outcome, "error" if outcome.is_error else "ok"
 
     async def _leave(self, call: Call, tool: Tool, value: dict[str, Any], bench: Bench) -> str | None:

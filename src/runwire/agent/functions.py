@@ -17,7 +17,7 @@ from typing import Any, get_type_hints
 import msgspec
 
 from runwire.agent.files import aside
-from runwire.agent.tools import Bench, Outcome, Tool, ToolError
+from runwire.agent.tools import Bench, Outcome, Tool, ToolError, said
 from runwire.errors import UsageError
 
 
@@ -70,7 +70,17 @@ def _fields(function: Callable[..., Any], name: str) -> list[Any]:
 async def _call(function: Callable[..., Any], arguments: dict[str, Any]) -> Any:
     if inspect.iscoroutinefunction(function):
         return await function(**arguments)
-    return await aside(lambda: function(**arguments))
+    return await aside(lambda: _shielded(function, arguments))
+
+
+def _shielded(function: Callable[..., Any], arguments: dict[str, Any]) -> Any:
+    """What it raises comes out of the thread as an error that a future can hold and that ends nothing."""
+    try:
+        return function(**arguments)
+    except BaseException as error:
+        if isinstance(error, Exception) and not isinstance(error, StopIteration):
+            raise
+        raise ToolError(said(error)) from error
 
 
 def _outcome(given: Any) -> Outcome:

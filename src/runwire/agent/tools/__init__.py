@@ -37,6 +37,11 @@ class ToolError(Exception):
         self.code: ToolErrorCode = code
 
 
+def said(error: BaseException) -> str:
+    """An error of somebody else's tool, as the model is told of it."""
+    return f"{type(error).__name__}: {error}".removesuffix(": ")
+
+
 @dataclass
 class Outcome:
     """What a call gave. `output` is for the model, `raw_output` for programs; `events` follow the end of the call."""
