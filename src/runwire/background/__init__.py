@@ -8,8 +8,8 @@ between the two. Nothing of a prompt is in the arguments of a process.
 from __future__ import annotations
 
 import os
-import sys
 import time
+import traceback
 from typing import TYPE_CHECKING, Any, NamedTuple
 from uuid import uuid4
 
@@ -19,6 +19,7 @@ from runwire.errors import NotReady, RunwireError, UsageError
 from runwire.framing import clean
 from runwire.seams.storing import LIVE, Busy, Order, RunRecord
 from runwire.sessions import Opened, Request, before_of, choose, launched, new_run_id, plan_of, shown, stored
+from runwire.sessions.serving import worker
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -129,13 +130,17 @@ def serve(
     """The work of a worker: wait for the session, run what its inbox holds, one after the other, until it is empty."""
     store.adopt(session_id)
     claim = _claimed(store, session_id, over)
-    if claim is None:
-        return
     try:
-        while not over() and (order := claim.next()) is not None:
-            run(_plan(store, claim, order, env))
+        while claim is not None and not over() and (order := claim.next()) is not None:
+            try:
+                run(_plan(store, claim, order, env))
+            except Exception:  # noqa: BLE001 - a fault of ours costs the run that has it, not what waits behind it
+                traceback.print_exc()  # into the log of the run
+                claim.release()
+                claim = _claimed(store, session_id, over)  # who claims a session ends what was left open in it
     finally:
-        claim.release()
+        if claim is not None:
+            claim.release()
 
 
 def _plan(store: Store, claim: Claim, order: Order, env: Callable[[Request], Mapping[str, str]]) -> Plan:
@@ -151,13 +156,26 @@ def _plan(store: Store, claim: Claim, order: Order, env: Callable[[Request], Map
             plan.child = Withdrawn()
         else:
             launched(plan, session)
-    except RunwireError as error:
+    except Exception as error:  # noqa: BLE001 - whatever it is, the run gets its result
         from runwire.sessions import Before
 
         opened = Opened(store, claim, session, Request(harness="native"), Before())
         plan = stored(opened, plan_of(opened, order.text, {}, order.run_id, order), order.text, background=True)
-        plan.child = error if isinstance(error, NotReady) else NotReady(str(error))
+        if isinstance(error, NotReady):
+            plan.child = error
+        else:
+            plan.child = NotReady(str(error)) if isinstance(error, RunwireError) else Fault(error)
     return plan
+
+
+class Fault(NotReady):
+    """A bug of ours, met while a run was made ready. Its place is in the log of the run."""
+
+    code = "internal"
+
+    def __init__(self, error: Exception) -> None:
+        super().__init__(f"internal fault: {type(error).__name__}: {error}")
+        traceback.print_exception(error)
 
 
 class Withdrawn(NotReady):
@@ -183,14 +201,6 @@ def _post(store: Store, order: Order) -> Dispatched:
     served = store.post(order)
     pid = None if served else worker(store, order.session_id, order.run_id)
     return Dispatched(order.run_id, order.session_id, pid)
-
-
-def worker(store: Store, session_id: str, run_id: str) -> int:
-    """Start a worker for a session; its process id. It has this process's environment, and writes to the run's log."""
-    from runwire.process import detach
-
-    argv = [sys.executable, "-P", "-m", "runwire", "background-worker", session_id, "--store", store.where]
-    return detach(argv, dict(os.environ), store.log(run_id))
 
 
 def _named(session_id: str, input_id: str) -> str:

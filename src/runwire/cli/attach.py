@@ -5,6 +5,7 @@ The events have the numbers and times that they had. Ctrl-C leaves, and stops no
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING
 
 from runwire.cli.options import Parser, default_wire
@@ -23,6 +24,8 @@ _EPILOG = """examples:
 
 exit status: that of the run; 130 when you leave before its end, 1 when --no-follow finds no result yet
 """
+_SILENCE = 1.0
+"""Seconds without an event after which it is said what is waited for."""
 
 
 def main(argv: list[str]) -> int:
@@ -63,17 +66,28 @@ def look_on(store: Store, run_id: str, after: int, show: Show, *, follow_on: boo
     """Show a run to its result; the status that it ends with."""
     from runwire.sessions.following import follow
 
+    patient = time.monotonic() + _SILENCE
     for block in follow(store, run_id, after):
         if block:
             show(block)
+            patient = float("inf")
         elif not follow_on:
             break
+        elif time.monotonic() >= patient:
+            patient = float("inf")
+            _tell_waiting(store.run(run_id))
     show.close()
     if show.result is None:
         return _without_result(store.run(run_id), after)
     if show.result.error and not show.tells and (line := farewell(show.result, "")):
         say(line)
     return exit_status(show.result)
+
+
+def _tell_waiting(run: RunRecord) -> None:
+    """Why nothing is shown yet."""
+    if run.status == "queued":
+        say(f"[it waits for its turn in the session {run.session_id}; to take it back: runwire stop {run.run_id}]")
 
 
 def _without_result(run: RunRecord, after: int) -> int:

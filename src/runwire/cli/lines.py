@@ -36,15 +36,21 @@ def tell_dispatched(told: Dispatched, wire: str) -> None:
     print(msgspec.json.encode(fields).decode())
 
 
-def opened(*, recover: bool = True) -> Store:
-    """The store, the runs of dead processes ended; what was mended is said on stderr."""
+def opened(*, recover: bool = True, serve: bool = True) -> Store:
+    """The store, the runs of dead processes ended; what was mended is said on stderr.
+
+    With `serve`, what waits behind such a run gets a process again.
+    """
     from runwire.cli.writing import say
+    from runwire.sessions.serving import take_up
     from runwire.store import open_store
 
     store = open_store()
     if recover:
         for recovery in store.recover():
             say(f"[{recovery}]")
+        for run in take_up(store) if serve else ():
+            say(f"[nobody served what waits in the session {plain(run.session_id)}; a process was started for it]")
     for notice in getattr(store, "notices", ()):
         say(f"runwire: {notice}")
     return store

@@ -18,7 +18,7 @@ def main(argv: list[str]) -> int:
     from runwire.cli.lines import opened
     from runwire.seams.storing import Busy
 
-    with opened() as store:
+    with opened(serve=False) as store:
         for name in args.id:
             try:
                 tell(f"removed {_remove(store, name, force=args.force)}")

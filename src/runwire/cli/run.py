@@ -86,6 +86,7 @@ def _dispatched(asked: Asked) -> int:
 
 def _run(asked: Asked, sinks: list[Any], stack: ExitStack) -> int:
     from runwire.cli.stream import Signals, Stream
+    from runwire.seams.storing import Busy
     from runwire.sessions import choose, shown
 
     args, store = asked.args, asked.store
@@ -101,7 +102,8 @@ def _run(asked: Asked, sinks: list[Any], stack: ExitStack) -> int:
         return stream.run(missing=_hint(chosen.request, plan))
     finally:
         if store is not None:
-            _serve_on(store, plan.session_id)
+            if not isinstance(plan.child, Busy):  # else it never was ours
+                _serve_on(store, plan.session_id)
             store.close()
 
 
@@ -176,7 +178,7 @@ def environment_of(request: Request, stack: ExitStack) -> dict[str, str]:
 
 def _serve_on(store: Store, session_id: str) -> None:
     """What came into the inbox while we had the session, and that nobody serves, gets a worker."""
-    from runwire.background import worker
+    from runwire.sessions.serving import worker
 
     waits = [run for run in store.runs(session_id=session_id, limit=20) if run.status == "queued" and run.pid is None]
     if waits:

@@ -25,7 +25,7 @@ def main(argv: list[str]) -> int:
     from runwire.cli.lines import opened, tell_dispatched
     from runwire.seams.storing import LIVE
 
-    with opened() as store:
+    with opened(serve=False) as store:
         session = store.session(args.session)
         if args.now:
             run = found_run(store, session.session_id)

@@ -21,9 +21,10 @@ def main(argv: list[str]) -> int:
     from runwire.background import stop
     from runwire.cli.lines import opened
     from runwire.seams.storing import LIVE
+    from runwire.sessions.serving import take_up
 
     status = 0
-    with opened() as store:
+    with opened(serve=False) as store:
         for run in [run for name in args.run for run in _named(store, name)]:
             if run.status not in LIVE:
                 tell(f"{run.run_id} had ended: {run.status}")
@@ -34,6 +35,7 @@ def main(argv: list[str]) -> int:
                 status = 1
             else:
                 tell(f"{run.run_id} {ended.status}")
+        take_up(store)
     return status
 
 

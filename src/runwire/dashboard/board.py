@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from runwire.dashboard.doing import doing
 from runwire.seams.storing import NotFound
+from runwire.sessions.serving import look
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -94,7 +95,7 @@ class Survey:
 
     def look(self, more: Iterable[str] = ()) -> Board:
         """The board as it is now; runs whose process has died are ended first. `more`: sessions wanted in any case."""
-        self._store.recover()
+        look(self._store)
         going: dict[str, list[RunRecord]] = {}
         for run in self._store.runs(live=True):
             going.setdefault(run.session_id, []).append(run)

@@ -31,15 +31,25 @@ Group = Literal["harness", "model", "day", "session"]
 
 
 class Busy(NotReady):
-    """Another process writes to the session: `run_id` and `pid` of who does, as far as they are known."""
+    """Another process writes to the session: `run_id` and `pid` of who does, as far as they are known.
+
+    `waits`: so many prompts wait in it, which come first; where nobody writes yet, `run_id` is the first of them.
+    """
 
     code = "busy"
 
-    def __init__(self, session_id: str, run_id: str | None, pid: int | None) -> None:
-        self.session_id, self.run_id, self.pid = session_id, run_id, pid
+    def __init__(
+        self, session_id: str, run_id: str | None, pid: int | None, *, waits: int = 0, begun: bool = True
+    ) -> None:
+        self.session_id, self.run_id, self.pid, self.waits = session_id, run_id, pid, waits
         who = "another process" if run_id is None else f"the run {run_id}" + ("" if pid is None else f" (pid {pid})")
+        prompts = f"{waits} prompt{'' if waits == 1 else 's'} {'waits' if waits == 1 else 'wait'} in it"
+        if begun:
+            what = f"{who} is writing to it" + (f", and {prompts}" if waits else "")
+        else:
+            what = f"{prompts} and come{'s' if waits == 1 else ''} first (runwire attach {run_id})"
         super().__init__(
-            f"the session {session_id} is busy: {who} is writing to it; wait for it (--queue), say it to it"
+            f"the session {session_id} is busy: {what}; wait for it (--queue), say it to it"
             " (runwire send), or end it (runwire stop)"
         )
 
@@ -247,14 +257,20 @@ class Store(Protocol):
     def log(self, run_id: str, /) -> str:
         """The file that a background run writes what it would have printed to."""
 
-    def adopt(self, session_id: str, /) -> None:
-        """Say that this process is going to claim the session for what waits in its inbox."""
+    def adopt(self, session_id: str, pid: int | None = None, /) -> None:
+        """Say that a process, this one if none is named, is going to claim the session for what waits in its inbox."""
+
+    def forsaken(self) -> list[RunRecord]:
+        """The first prompt of each session in which prompts wait and nobody is there, or coming, to serve them.
+
+        Each is given to one caller, who starts a process for it. That is tried a few times; then `recover` ends it.
+        """
 
     def orders(self, run_id: str, /) -> list[Order]:
         """What was said to this run since the last call, in order; each is given once, to one caller."""
 
     def recover(self) -> list[Recovery]:
-        """Give every run whose process is gone its result."""
+        """Give every run whose process is gone its result. A prompt that waits is no such run: see `forsaken`."""
 
     def search(self, text: str, *, limit: int = 20) -> list[Hit]:
         """Where these words were said, the best first."""

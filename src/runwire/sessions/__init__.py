@@ -22,6 +22,7 @@ from runwire.seams.storing import Busy, NotFound, RunRecord, SessionRecord
 from runwire.sessions import worktree
 from runwire.sessions.control import listen
 from runwire.sessions.request import Request, shown
+from runwire.sessions.serving import look
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -166,15 +167,27 @@ def _claimed(store: Store, session_id: str) -> Claim:
     """A session that goes on. What waits in its inbox was said before and comes before."""
     recovered: list[Recovery] = []
     while True:
+        if _waiting(store, session_id):
+            recovered += look(store)  # nobody may be there to run it any more
+            if waits := _waiting(store, session_id):
+                raise _busy(store, session_id, waits)
         claim = store.claim(session_id)
         claim.recovered = recovered = [*recovered, *claim.recovered]
-        waits = [run for run in store.runs(session_id=session_id, live=True) if run.status == "queued"]
-        if not waits:
+        if not _waiting(store, session_id):
             return claim
         claim.release()
-        recovered += (gone := store.recover())  # nobody may be there to run it any more
-        if not any(one.run_id == waits[-1].run_id for one in gone):
-            raise Busy(session_id, waits[-1].run_id, waits[-1].pid)
+
+
+def _waiting(store: Store, session_id: str) -> list[RunRecord]:
+    return [run for run in store.runs(session_id=session_id, live=True) if run.status == "queued"]
+
+
+def _busy(store: Store, session_id: str, waits: list[RunRecord]) -> Busy:
+    """Who writes, and how many wait; where nobody writes at this moment, the next one that will."""
+    live = store.runs(session_id=session_id, live=True)
+    begun = next((run for run in live if run.status != "queued"), None)
+    next_one = begun or waits[-1]
+    return Busy(session_id, next_one.run_id, next_one.pid, waits=len(waits), begun=begun is not None)
 
 
 def before_of(store: Store, session: SessionRecord, request: Request, remarks: tuple[str, ...] = ()) -> Before:

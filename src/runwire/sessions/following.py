@@ -11,6 +11,7 @@ from msgspec.json import Decoder
 
 from runwire.events import AnyEvent
 from runwire.seams.storing import LIVE
+from runwire.sessions.serving import look
 
 if TYPE_CHECKING:
     from runwire.events import Event
@@ -25,7 +26,7 @@ _CHECK = 1.0
 def follow(store: Store, run_id: str, after: int = 0) -> Iterator[bytes]:
     """Whole lines of the canonical wire; b"" = nothing now, a good moment to do something else.
 
-    A run whose process dies meanwhile gets its result here.
+    A run whose process dies meanwhile gets its result here, and one that waits and that nobody serves a process.
     """
     for block in looks(store, run_id, after):
         yield block
@@ -67,5 +68,5 @@ def looks(store: Store, run_id: str, after: int = 0) -> Iterator[bytes]:
 def _is_over(store: Store, run_id: str) -> bool:
     run = store.run(run_id)
     if run.status in LIVE and run.pid is None:
-        store.recover()
+        look(store)
     return run.status not in LIVE

@@ -9,8 +9,9 @@ Three lines in a test of yours are enough:
 
 What is proved: a session is written to by one claim at a time; a stored run comes back byte for byte from any event
 on, also while it grows; ids are found by a beginning that is unique; lists have their order; the inbox keeps every
-prompt once and in order, and says truly whether it is served; what is said to a run is given once; a run that nobody
-ended gets one result, lawfully; search, costs, titles, removal; and that two stores at one place see each other.
+prompt once and in order, says truly whether it is served, and gives away what nobody serves any more; what is said to
+a run is given once; a run that nobody ended gets one result, lawfully; search, costs, titles, removal; and that two
+stores at one place see each other.
 """
 
 from __future__ import annotations
@@ -263,8 +264,23 @@ def _inbox(bench: Bench) -> None:
     bench.must(
         not bench.one.post(_prompt(bench, name, "later")), "an inbox whose claim was let go is said to be served"
     )
+    _left(bench, name)
     with bench.raises(UsageError, "to post to a session that is not there"):
         bench.one.post(_prompt(bench, "nothing-begins-so", "x"))
+
+
+def _left(bench: Bench, name: str) -> None:
+    """What waits when a claim is let go that has not said that it ends its service."""
+    claim = bench.other.claim(name)
+    claim.next()
+    left = _prompt(bench, name, "left")
+    bench.one.post(left)
+    bench.must(bench.one.forsaken() == [], "a prompt is given away while its session is served")
+    claim.release()
+    found = [run.run_id for run in bench.one.forsaken()]
+    bench.must(found == [left.run_id], f"of what nobody serves any more {found} is given away")
+    bench.must(bench.other.forsaken() == [], "a prompt is given away twice")
+    bench.must(bench.one.recover() == [], "a prompt that waits is ended")
 
 
 def _orders(bench: Bench) -> None:

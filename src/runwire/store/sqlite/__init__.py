@@ -126,13 +126,20 @@ class SqliteStore(Placed):
             insert_session(database, session)
 
     @mended
-    def adopt(self, session_id: str, /) -> None:
-        """Say that this process is going to claim the session for what waits in its inbox."""
-        pid = os.getpid()
+    def adopt(self, session_id: str, pid: int | None = None, /) -> None:
+        """Say that a process is going to claim the session for what waits in its inbox."""
+        pid = pid or os.getpid()
         self._database.execute(
             "UPDATE runs SET pid = ?, begun = ? WHERE session_id = ? AND status = 'queued'",
             (pid, begun(pid), session_id),
         )
+
+    @mended
+    def forsaken(self) -> list[RunRecord]:
+        """Prompts that wait and that nobody serves."""
+        from runwire.store.sqlite.waiting import forsaken
+
+        return forsaken(self._place)
 
     @mended
     def orders(self, run_id: str, /) -> list[Order]:

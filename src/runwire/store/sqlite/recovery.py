@@ -25,6 +25,7 @@ from runwire.store.sqlite.journal import Facts
 from runwire.store.sqlite.locks import Lock
 from runwire.store.sqlite.place import now
 from runwire.store.sqlite.segment import Writer
+from runwire.store.sqlite.waiting import FRESH, IN_INBOX, TRIES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -33,17 +34,20 @@ if TYPE_CHECKING:
     from runwire.store.sqlite.place import Place
 
 _EVENTS: msgspec.json.Decoder[AnyEvent] = msgspec.json.Decoder(AnyEvent)
-_DEAD = "WHERE status IN ('queued', 'running') AND host = ?"
+_DEAD = f"WHERE host = ? AND (status = 'running' OR status = 'queued' AND (generation >= {TRIES} OR NOT {IN_INBOX}))"
 
 
 def recover_all(place: Place) -> list[Recovery]:
-    """Every run of this machine whose process is gone. What another process holds is its own affair."""
+    """Every run of this machine whose process is gone. What another process holds is its own affair.
+
+    A prompt that is still in the inbox has not begun and is not lost, unless workers have died of it again and again.
+    """
     from runwire.store.sqlite.rebuild import adopt
 
     adopt(place)
     found = []
     for run in rows.runs(place.database, _DEAD, (platform.node(),)):
-        if run.pid is not None or (run.status == "queued" and now() < run.created + FRESH):
+        if run.pid is not None or (run.status == "queued" and now() < run.updated + FRESH):
             continue
         lock = Lock(place.lock(run.session_id))
         if _taken(lock, moment=_MOMENT if run.status == "running" else 0.0):
@@ -69,7 +73,7 @@ def _taken(lock: Lock, moment: float) -> bool:
 
 def recover_session(place: Place, session_id: str) -> list[Recovery]:
     """Every unended run of a session that we hold. What waits in the inbox has not begun and is not lost."""
-    begun = "WHERE status = 'running' AND host = ? AND session_id = ?"
+    begun = f"WHERE host = ? AND session_id = ? AND (status = 'running' OR status = 'queued' AND NOT {IN_INBOX})"
     unended = rows.runs(place.database, begun, (platform.node(), session_id))
     return [recover_run(place, run) for run in reversed(unended)]
 
@@ -169,5 +173,3 @@ def _numbered(events: list[Event]) -> list[Event]:
 
 _MOMENT = 0.5
 _TICK = 0.01
-FRESH = 10_000
-"""Milliseconds that the process of a queued run has to show itself."""
