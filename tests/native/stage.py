@@ -80,7 +80,7 @@ def play(
             harness="native",
             model=options.pop("model", MODELS[api]),
             cwd=folder,
-            env=environment(server),
+            env=environment(server) | options.pop("env", {}),
             approve=options.pop("approve", "full"),
             **options,
         ) as run:

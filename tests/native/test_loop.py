@@ -108,6 +108,37 @@ def test_retry_after_is_kept(tmp_path: Path, api: str) -> None:
     assert played.of(ev.Retry)[0].delay_ms >= 1000
 
 
+def test_who_asks_for_too_long_a_pause_is_not_waited_for(tmp_path: Path) -> None:
+    played = play([Turn(text="x", fault=Http(429, retry_after=86400))], tmp_path)
+    assert (played.result.status, played.result.code) == ("failed", "rate_limit")
+    assert "86400 s" in (played.result.message or "")
+    assert played.of(ev.Retry) == []
+    assert len(played.requests) == 1
+
+
+@pytest.mark.parametrize(
+    ("env", "why"),
+    [
+        ({"ANTHROPIC_BASE_URL": "http://127.0.0.1:99999"}, "127.0.0.1:99999: "),
+        ({"ANTHROPIC_BASE_URL": "http://[::1"}, "no URL"),
+        ({"ANTHROPIC_API_KEY": "two\nlines"}, "of several lines"),
+    ],
+)
+def test_what_cannot_pass_is_not_tried_again(tmp_path: Path, env: dict[str, str], why: str) -> None:
+    played = play([Turn(text="x")], tmp_path, env=env)
+    assert (played.result.status, played.result.code) == ("failed", "network")
+    assert why in (played.result.message or "")
+    assert played.of(ev.Retry) == []
+
+
+def test_addresses_are_told_without_a_password(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("runwire.agent.asking.TRIES", 2)
+    played = play([Turn(text="x")], tmp_path, env={"ANTHROPIC_BASE_URL": "http://user:sesame@127.0.0.1:9"})
+    assert "http://127.0.0.1:9" in (played.result.message or "")
+    assert len(played.of(ev.Retry)) == 1
+    assert all("sesame" not in str(event) for event in played.events)
+
+
 @each_api
 @pytest.mark.parametrize("how", ["close", "reset", "end"])
 def test_a_cut_answer_is_voided_and_asked_again(tmp_path: Path, api: str, how: Any) -> None:

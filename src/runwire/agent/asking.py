@@ -2,8 +2,9 @@
 
 Tried again are the HTTP statuses 408, 409, 429, 5xx and 529, connections that fail or break, and errors inside the
 stream that the provider calls passing; at most `TRIES` times, the pauses growing (with jitter, at least what
-`Retry-After` says). What a dead attempt has shown is voided by a `discard` first, and none of its calls is ever
-opened. After `finished` the rest (usage, [DONE]) is waited for a short, fixed time that heartbeats do not extend.
+`Retry-After` says, up to a limit). What a dead attempt has shown is voided by a `discard` first, and none of its calls
+is ever opened. After `finished` the rest (usage, [DONE]) is waited for a short, fixed time that heartbeats do not
+extend.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from runwire import events as ev
 from runwire.agent.costs import estimate, warm
 from runwire.agent.http import Client, Reply, Unreachable
 from runwire.agent.providers import provider
+from runwire.agent.transfers import without_login
 from runwire.formats.answers import Answer, Fault
 from runwire.formats.codes import code_of
 from runwire.framing import framer
@@ -32,6 +34,8 @@ if TYPE_CHECKING:
 TRIES = 6
 FIRST = 0.5
 LONGEST = 60.0
+LONGEST_ASKED = 300.0
+"""Seconds that a server may ask for with `Retry-After`. More is not waited: the run fails at once and says so."""
 LINGER = 2.0
 """Seconds that usage and the mark of the end may come after the answer is finished."""
 STALLED = 300.0
@@ -112,16 +116,21 @@ class Asker:
                 await stream.read(reply)
         except (Unreachable, TimeoutError) as error:
             if not stream.answer.finished:
-                message = f"{self.endpoint.base_url}: {str(error) or 'the connection broke'}"
-                if message.endswith("Connection refused"):
-                    message += "; is the server running?"
-                return await stream.attempt(Fault("network", message, retryable=True))
+                return await stream.attempt(self._broken(error))
         answer = stream.answer
         if answer.fault is not None:
             return await stream.attempt(answer.fault)
         if not answer.finished:
             return await stream.attempt(Fault("network", "the stream ended before the answer did", retryable=True))
         return await stream.attempt(None)
+
+    def _broken(self, error: Unreachable | TimeoutError) -> Fault:
+        """No answer, and why."""
+        why = str(error) or f"nothing came for {STALLED:g} s"
+        message = f"{without_login(self.endpoint.base_url)}: {why}"
+        if message.endswith("Connection refused"):
+            message += "; is the server running?"
+        return Fault("network", message, retryable=not (isinstance(error, Unreachable) and error.lasting))
 
     def _priced(self, usage: ev.Usage) -> ev.Usage:
         """The usage with its cost: the provider's own figure, else an estimate."""
@@ -145,6 +154,10 @@ class Asker:
         message = f"HTTP {reply.status}: {_message(text)}"
         code = code_of(f"{message} {text[:2000]}", status=reply.status) or "provider"
         again = (reply.status in _AGAIN or reply.status >= _SERVER) and code != "context_overflow"
+        wanted = reply.retry_after or 0.0
+        if again and wanted > LONGEST_ASKED:
+            again = False
+            message += f" (to be tried again in {wanted:.0f} s, and more than {LONGEST_ASKED:g} s is not waited)"
         attempt = await stream.attempt(Fault(code, message, retryable=again))
         attempt.retry_after = reply.retry_after
         return attempt

@@ -8,8 +8,10 @@ Errors of the connection come out as `Unreachable`; what the server says, whatev
 
 from __future__ import annotations
 
+import asyncio
+import math
 from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -19,6 +21,10 @@ __all__ = ["Client", "Document", "Reply", "Unreachable"]
 
 LIMIT = 1 << 20
 """Bytes of an error body that are read."""
+PATIENCE = 300.0
+"""Seconds that a server has to begin its answer."""
+SMALL = 60.0
+"""Seconds that a small document may take, from the request to its end, and the body of an error."""
 
 
 @dataclass
@@ -36,13 +42,15 @@ class Reply:
             yield block
 
     async def whole(self) -> bytes:
-        """The body, up to a limit."""
+        """The body, up to a limit of bytes and of seconds."""
         parts, size = [], 0
-        async for chunk in self.chunks():
-            parts.append(chunk)
-            size += len(chunk)
-            if size > LIMIT:
-                break
+        with suppress(TimeoutError):
+            async with asyncio.timeout(SMALL):
+                async for chunk in self.chunks():
+                    parts.append(chunk)
+                    size += len(chunk)
+                    if size > LIMIT:
+                        break
         return b"".join(parts)
 
 
@@ -66,7 +74,7 @@ class Client:
         self, url: str, headers: dict[str, str], body: bytes, *, kind: str = "application/json"
     ) -> AsyncIterator[Reply]:
         """Send a request; leaving the block closes the stream, unless it is about to end anyway."""
-        async with self._sent(url, headers | {"content-type": kind}, body) as transfer:
+        async with self._sent(url, headers | {"content-type": kind}, body, PATIENCE) as transfer:
             yield _reply(transfer)
 
     async def get(self, url: str, headers: dict[str, str] | None = None, *, addresses: Sequence[str] = ()) -> Document:
@@ -74,7 +82,7 @@ class Client:
 
         `addresses`: where its host is, instead of looking it up. A proxy looks it up all the same.
         """
-        async with self._sent(url, headers or {}, None, addresses) as transfer:
+        async with _within(SMALL), self._sent(url, headers or {}, None, SMALL, addresses) as transfer:
             reply = _reply(transfer)
             location = transfer.headers.get("location", "")
             return Document(reply.status, await reply.whole(), reply.content_type, location)
@@ -87,19 +95,41 @@ class Client:
 
     @asynccontextmanager
     async def _sent(
-        self, url: str, headers: dict[str, str], body: bytes | None, addresses: Sequence[str] = ()
+        self, url: str, headers: dict[str, str], body: bytes | None, patience: float, addresses: Sequence[str] = ()
     ) -> AsyncIterator[Transfer]:
         if self._pool is None:
             self._pool = Pool()
-        pool, transfer = self._pool, Transfer(url, headers, body, addresses)
+        pool, transfer = self._pool, Transfer(url, headers, body, addresses, fresh=False)
         pool.start(transfer)
         try:
-            await transfer.head()
+            try:
+                await _headed(transfer, patience)
+            except Unreachable as error:
+                if not error.stale:
+                    raise
+                pool.stop(transfer)
+                transfer = Transfer(url, headers, body, addresses, fresh=True)
+                pool.start(transfer)
+                await _headed(transfer, patience)
             yield transfer
         except BaseException:
             pool.stop(transfer)
             raise
         pool.leave(transfer)
+
+
+async def _headed(transfer: Transfer, patience: float) -> None:
+    async with _within(patience):
+        await transfer.head()
+
+
+@asynccontextmanager
+async def _within(seconds: float) -> AsyncIterator[None]:
+    try:
+        async with asyncio.timeout(seconds):
+            yield
+    except TimeoutError:
+        raise Unreachable(f"no answer within {seconds:g} s") from None
 
 
 def _reply(transfer: Transfer) -> Reply:
@@ -108,18 +138,23 @@ def _reply(transfer: Transfer) -> Reply:
 
 
 def _seconds(value: str | None) -> float | None:
-    """`Retry-After`: seconds, or an HTTP date."""
+    """`Retry-After`: seconds, or an HTTP date; None for what is neither.
+
+    >>> _seconds("3"), _seconds("1e400"), _seconds("nan"), _seconds("Wed, 21 Oct 2015 07:28:00"), _seconds("soon")
+    (3.0, None, None, 0.0, None)
+    """
     if value is None:
         return None
-    try:
-        return max(0.0, float(value))
-    except ValueError:
-        pass
     from datetime import UTC, datetime
     from email.utils import parsedate_to_datetime
 
     try:
-        at = parsedate_to_datetime(value)
+        seconds = float(value)
     except ValueError:
-        return None
-    return max(0.0, (at - datetime.now(UTC)).total_seconds())
+        try:
+            at = parsedate_to_datetime(value)
+            at = at.replace(tzinfo=UTC) if at.tzinfo is None else at  # what names no zone is meant so
+            seconds = (at - datetime.now(UTC)).total_seconds()
+        except (ValueError, TypeError, OverflowError):
+            return None
+    return max(0.0, seconds) if math.isfinite(seconds) else None

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 from collections.abc import Sequence
 from typing import Any
 from urllib.parse import quote, urlsplit
@@ -21,13 +22,30 @@ REST = 1 << 14
 REST_TIME = 1.0
 """Bytes and seconds that the end of a body may take when its reader has gone, so that the connection can stay."""
 _FINAL = 200
+_STATUS = re.compile(r"HTTP/[0-9.]+ +([0-9]{3})\b", re.ASCII)
 _SAFE = "%/:=&?~!$'()*+,;@[]|"
 _LOCAL = {"localhost", "127.0.0.1", "::1"}
 _TRUST = {"SSL_CERT_FILE": ("CAINFO", "PROXY_CAINFO"), "SSL_CERT_DIR": ("CAPATH", "PROXY_CAPATH")}
 
 
 class Unreachable(Exception):
-    """No connection, or it broke."""
+    """No connection, or it broke.
+
+    `lasting`: another try would end like this one. `stale`: the connection was an old one, and the server had given it
+    up before it heard of the request.
+    """
+
+    def __init__(self, message: str, *, lasting: bool = False, stale: bool = False) -> None:
+        super().__init__(message)
+        self.lasting = lasting
+        self.stale = stale
+
+
+class Unsendable(Unreachable, ValueError):
+    """A request that cannot be written down."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message, lasting=True)
 
 
 def _libcurl() -> Any:
@@ -40,8 +58,12 @@ def _libcurl() -> Any:
 class Transfer:
     """One request and its response: libcurl puts in what has come, one reader takes it out."""
 
-    def __init__(self, url: str, headers: dict[str, str], body: bytes | None, addresses: Sequence[str] = ()) -> None:
+    def __init__(
+        self, url: str, headers: dict[str, str], body: bytes | None, addresses: Sequence[str] = (), *, fresh: bool
+    ) -> None:
         self.curl = curl = _request(url, headers, body)
+        if fresh:
+            curl.setopt(curl.FRESH_CONNECT, 1)
         if addresses:
             curl.setopt(curl.RESOLVE, [_pinned(url, addresses)])
         self.status = 0
@@ -53,7 +75,7 @@ class Transfer:
         self._over = False
         self._room = 0
         self.left = False
-        self._error: str | None = None
+        self._error: Unreachable | None = None
         self._news: asyncio.Future[None] | None = None
         curl.setopt(curl.HEADERFUNCTION, self._line)
         curl.setopt(curl.WRITEFUNCTION, self._take)
@@ -65,13 +87,13 @@ class Transfer:
         while not self._headed and not self._over:
             await self._wait()
         if self._error is not None and not self._headed:
-            raise Unreachable(self._error)
+            raise self._error
 
     async def block(self) -> bytes:
         """Everything that has arrived, as soon as there is anything; nothing: the body is over. Raises Unreachable."""
         while not self._parts:
             if self._error is not None:
-                raise Unreachable(self._error)
+                raise self._error
             if self._over:
                 return b""
             await self._wait()
@@ -90,7 +112,12 @@ class Transfer:
         self._parts.clear()
         return self._headed and not self._held
 
-    def end(self, error: str | None) -> None:
+    @property
+    def silent(self) -> bool:
+        """Nothing of a response has come."""
+        return self.status == 0
+
+    def end(self, error: Unreachable | None) -> None:
         """Nothing more will come."""
         if not self._over:
             self._over, self._error = True, error
@@ -111,9 +138,10 @@ class Transfer:
         """A line of the head; what comes before the final one (100, 103) does not count, nor do trailers."""
         if self._headed:
             return
-        name, _, value = line.decode("latin-1").strip().partition(":")
-        if name.startswith("HTTP/"):
-            self.status = int(name.split()[1])
+        text = line.decode("latin-1").strip()
+        name, _, value = text.partition(":")
+        if (found := _STATUS.match(text)) is not None:
+            self.status = int(found[1])
             self.headers = {}
         elif name:
             self.headers.setdefault(name.lower(), value.strip())
@@ -165,7 +193,7 @@ class Pool:
         if self._transfers.pop(transfer.curl, None) is not None:
             self._looking_up |= transfer.curl.getinfo(self._curl.NAMELOOKUP_TIME) == 0
             self._multi.remove_handle(transfer.curl)
-        transfer.end("the connection was closed")
+        transfer.end(Unreachable("the connection was closed"))
         transfer.curl.close()
 
     def close(self) -> None:
@@ -203,15 +231,15 @@ class Pool:
             self._multi.socket_action(fd, ready)
         except self._curl.error as error:  # nothing would come any more
             for curl in list(self._transfers):
-                self._end(curl, f"libcurl: {error.args[-1]}")
+                self._end(curl, Unreachable(f"libcurl: {error.args[-1]}"))
             return
         _, done, failed = self._multi.info_read()
         for curl in done:
             self._end(curl, None)
         for curl, code, message in failed:
-            self._end(curl, _cause(message, curl.getinfo(curl.OS_ERRNO) if code == self._curl.E_COULDNT_CONNECT else 0))
+            self._end(curl, _fault(curl, code, message, silent=self._transfers[curl].silent))
 
-    def _end(self, curl: Any, error: str | None) -> None:
+    def _end(self, curl: Any, error: Unreachable | None) -> None:
         self._multi.remove_handle(curl)
         transfer = self._transfers.pop(curl)
         transfer.end(error)
@@ -231,14 +259,18 @@ _SUPPRESS_CONNECT_HEADERS = 265
 
 
 def _request(url: str, headers: dict[str, str], body: bytes | None) -> Any:
-    """A request, as libcurl has it. Raises ValueError for what cannot be sent."""
+    """A request, as libcurl has it. Raises Unsendable for what cannot be sent."""
     curl = _libcurl().Curl()
-    parts = urlsplit(url)
+    try:
+        parts = urlsplit(url)
+        host = parts.hostname or ""
+    except ValueError as error:
+        raise Unsendable(f"{without_login(url)} is no URL: {error}") from None
     parts = parts._replace(path=quote(parts.path, _SAFE), query=quote(parts.query, _SAFE))
     curl.setopt(curl.URL, parts.geturl().encode())
     curl.setopt(curl.PROTOCOLS, curl.PROTO_HTTP | curl.PROTO_HTTPS)
     curl.setopt(_SUPPRESS_CONNECT_HEADERS, 1)
-    for name, value in (_ALWAYS | _trusted() | _proxied(parts.scheme, parts.hostname or "")).items():
+    for name, value in (_ALWAYS | _trusted() | _proxied(parts.scheme, host)).items():
         curl.setopt(getattr(curl, name), value)
     curl.setopt(curl.HTTPHEADER, [*(_header(*header) for header in headers.items()), b"Expect:"])
     if body is not None:
@@ -260,7 +292,7 @@ def _pinned(url: str, addresses: Sequence[str]) -> str:
 def _header(name: str, value: str) -> bytes:
     """A header. Its value may be a key and is never told."""
     if "\r" in value or "\n" in value or "\0" in value:
-        raise ValueError(f"the header {name} has a value of several lines")
+        raise Unsendable(f"the header {name} has a value of several lines")
     return (f"{name}: {value}" if value.strip() else f"{name};").encode()
 
 
@@ -282,10 +314,48 @@ def _trusted() -> dict[str, str]:
     return {option: os.environ[name] for name, options in _TRUST.items() if os.environ.get(name) for option in options}
 
 
+_LASTING = {"UNSUPPORTED_PROTOCOL", "URL_MALFORMAT", "PEER_FAILED_VERIFICATION", "SSL_CACERT_BADFILE"}
+_LASTING |= {"SSL_CERTPROBLEM", "SSL_CIPHER"}
+_DROPPED = {"HTTP2", "SEND_ERROR", "RECV_ERROR", "GOT_NOTHING"}
+_REFUSING = range(400, 500)
+_PASSING = {408, 429}
+
+
+def _fault(curl: Any, code: int, message: str, *, silent: bool) -> Unreachable:
+    """What failed, and whether it would fail again."""
+    names = {getattr(curl, f"E_{name}"): name for name in _LASTING | _DROPPED}
+    name, tunnel = names.get(code, ""), curl.getinfo(curl.HTTP_CONNECTCODE)
+    refused = tunnel in _REFUSING and tunnel not in _PASSING
+    cause = _cause(message, curl.getinfo(curl.OS_ERRNO) if code == curl.E_COULDNT_CONNECT else 0)
+    return Unreachable(
+        cause,
+        lasting=name in _LASTING or refused or message.startswith("Unsupported proxy"),
+        stale=name in _DROPPED and silent and curl.getinfo(curl.NUM_CONNECTS) == 0,
+    )
+
+
 def _cause(message: str, errno: int) -> str:
     """What failed and why in plain words.
 
     >>> _cause("Failed to connect to 127.0.0.1:9 after 0 ms: Could not connect to server", 111)
     'connection error: Connection refused'
     """
-    return f"connection error: {os.strerror(errno)}" if errno else message
+    return f"connection error: {os.strerror(errno)}" if errno else without_login(message) or "the connection broke"
+
+
+def without_login(text: str) -> str:
+    """A text in which no address tells a name and a password, be it a URL or a proxy of the environment.
+
+    >>> without_login("http://user:pass@host/v1: it broke")
+    'http://host/v1: it broke'
+    """
+    for name in _PROXIES:
+        told = os.environ.get(name) or os.environ.get(name.lower()) or ""
+        if "@" in told:
+            scheme, between, rest = told.rpartition("://")
+            text = text.replace(told, scheme + between + rest.rpartition("@")[2])
+    return _LOGIN.sub("//", text)
+
+
+_PROXIES = ("HTTPS_PROXY", "HTTP_PROXY", "ALL_PROXY")
+_LOGIN = re.compile(r"//[^\s/]*@")
