@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import subprocess
 from pathlib import Path
 from shutil import which
 from typing import TYPE_CHECKING, Any
@@ -20,7 +21,9 @@ from runwire.agent.jobs import Full, Jobs
 from runwire.agent.models import endpoint
 from runwire.agent.prompt import system_prompt
 from runwire.errors import NotReady, UnknownName, UsageError
+from runwire.harnesses.native import probe
 from runwire.process import succeeds
+from runwire.redact import secrets
 from runwire.testing.model_server import Call, Turn
 
 if TYPE_CHECKING:
@@ -168,6 +171,83 @@ def test_models_that_cannot_be() -> None:
     with pytest.raises(NotReady, match="export ANTHROPIC_API_KEY"):
         endpoint("anthropic/x", {})
     assert endpoint("ollama/q", {"OLLAMA_HOST": "box:1"}).base_url == "http://box:1/v1"
+
+
+@pytest.mark.parametrize(
+    ("given", "url"),
+    [
+        ("127.0.0.1", "http://127.0.0.1:11434"),
+        ("0.0.0.0", "http://127.0.0.1:11434"),  # noqa: S104 - it is what is read, nobody listens
+        ("0.0.0.0:99", "http://127.0.0.1:99"),
+        ("http://0.0.0.0:99", "http://127.0.0.1:99"),
+        ("::1", "http://[::1]:11434"),
+        ("::", "http://[::1]:11434"),
+        ("[::1]", "http://[::1]:11434"),
+        ("[::1]:99", "http://[::1]:99"),
+        (":1234", "http://127.0.0.1:1234"),
+        ("box", "http://box:11434"),
+        ("box:1/", "http://box:1"),
+        ('"box:1"\n', "http://box:1"),
+        ("http://box", "http://box:80"),
+        ("https://box", "https://box:443"),
+        ("https://box/ollama/", "https://box:443/ollama"),
+        ("http://box:1/v1", "http://box:1"),
+        ("https://me:pass@box:1", "https://me:pass@box:1"),
+    ],
+)
+def test_the_host_of_ollama_is_read_as_ollama_reads_it(given: str, url: str) -> None:
+    assert endpoint("ollama/q", {"OLLAMA_HOST": given}).base_url == f"{url}/v1"
+
+
+@pytest.mark.parametrize("blank", ["\n", "\r\n", "  "])
+def test_a_setting_is_read_without_the_blanks_around_it(blank: str) -> None:
+    env = {"OPENAI_API_KEY": f"key{blank}", "OPENAI_BASE_URL": f"{blank}http://box/v1{blank}"}
+    found = endpoint("openai/x", env)
+    assert (found.key, found.base_url) == ("key", "http://box/v1")
+    assert endpoint(None, {"OPENAI_API_KEY": "k", "ANTHROPIC_API_KEY": blank}).provider == "openai"
+    assert secrets({"OPENAI_API_KEY": f"key-123{blank}"}) == ["key-123"]
+
+
+@pytest.mark.parametrize("key", ["se\ncret", "se\udc80cret", "se\x00cret", "se\x1bcret"])
+def test_a_key_that_is_none_is_named_and_not_told(key: str) -> None:
+    with pytest.raises(NotReady, match="ANTHROPIC_API_KEY holds") as told:
+        endpoint("anthropic/x", {"ANTHROPIC_API_KEY": key})
+    assert "cret" not in str(told.value)
+    with pytest.raises(UsageError, match="no name of a model has"):
+        endpoint(f"anthropic/{key}", {"ANTHROPIC_API_KEY": "key"})
+
+
+@pytest.mark.parametrize(
+    "url",
+    ["http://[::1/v1", "http://", "http://:99", "http://box:x", "http://box:99999", "http://a b/", "http://a\nb",
+     "http://\udc80", "ftp://box", "box", "http://me:secret@[::1/"],
+)  # fmt: skip
+@pytest.mark.parametrize("name", ["openai", "lmstudio"])
+def test_an_address_that_is_none_is_told_with_its_setting(name: str, url: str) -> None:
+    variable = f"{name.upper()}_BASE_URL"
+    with pytest.raises(UsageError, match=f"{variable}: .* is no address") as told:
+        endpoint(f"{name}/x", {variable: url})
+    assert "secret" not in str(told.value)
+    if name == "lmstudio":
+        with pytest.raises(UsageError, match=variable):
+            endpoint(None, {variable: url, "OLLAMA_HOST": "127.0.0.1:9"})
+        assert variable in probe({variable: url, "OLLAMA_HOST": "127.0.0.1:9"}).detail
+
+
+@pytest.mark.parametrize("url", ["ftp://box", "box:x", "[::1", "a b", "http://[::1:99"])
+def test_a_host_of_ollama_that_is_none(url: str) -> None:
+    with pytest.raises(UsageError, match="OLLAMA_HOST: "):
+        endpoint("ollama/q", {"OLLAMA_HOST": url})
+
+
+def test_bad_settings_are_no_fault_of_ours(runwire_bin: Path, clean_env: dict[str, str], tmp_path: Path) -> None:
+    order = [str(runwire_bin), "run", "hi", "--model", "openai/x", "--json", "--no-store"]
+    for env, status in (({b"OPENAI_API_KEY": b"se\xffcret"}, 4), ({b"OPENAI_BASE_URL": b"http://[::1/v1"}, 2)):
+        whole = {os.fsencode(name): os.fsencode(value) for name, value in clean_env.items()} | env
+        done = subprocess.run(order, env=whole, cwd=tmp_path, capture_output=True, check=False)
+        assert done.returncode == status, done
+        assert next(iter(env)) in done.stdout + done.stderr
+        assert b"cret" not in done.stdout + done.stderr
 
 
 # --- structured output --------------------------------------------------------------------------------------------

@@ -11,11 +11,11 @@ import json
 import sys
 from collections.abc import Mapping
 from dataclasses import replace
-from http.client import HTTPConnection, HTTPException
+from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from runwire.agent.models import PROVIDERS, Endpoint, url_of
+from runwire.agent.models import PROVIDERS, Endpoint, is_sendable, url_of
 from runwire.errors import NotReady
 from runwire.process import Child, blocks, spawn
 from runwire.seams import Launch
@@ -38,7 +38,8 @@ def running(env: Mapping[str, str]) -> Endpoint | None:
 
 def _models(base: str) -> list[str]:
     parts = urlsplit(base)
-    connection = HTTPConnection(parts.hostname or "127.0.0.1", parts.port or 80, timeout=PATIENCE)
+    kind = HTTPSConnection if parts.scheme == "https" else HTTPConnection
+    connection = kind(parts.hostname or "127.0.0.1", parts.port, timeout=PATIENCE)
     try:
         connection.request("GET", f"{parts.path.rstrip('/')}/models")
         answer = connection.getresponse()
@@ -48,7 +49,12 @@ def _models(base: str) -> list[str]:
     finally:
         connection.close()
     rows = found.get("data", []) if isinstance(found, dict) else []
-    return [row["id"] for row in rows if isinstance(row, dict) and isinstance(row.get("id"), str)]
+    return [row["id"] for row in rows if isinstance(row, dict) and is_name(row.get("id"))]
+
+
+def is_name(given: object) -> bool:
+    """Whether this can be the name of a model."""
+    return isinstance(given, str) and is_sendable(given)
 
 
 def weights(name: str) -> str:

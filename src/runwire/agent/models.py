@@ -7,8 +7,10 @@ is none of them, the error lists the ways with exact commands.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from urllib.parse import urlsplit
 
 from runwire.errors import NotReady, UnknownName, UsageError
 
@@ -88,7 +90,8 @@ WAYS = """no model was named and none was found. Any of these will do:
 def endpoint(name: str | None, env: Mapping[str, str]) -> Endpoint:
     """The endpoint of a model; without a name, of the first provider whose key is in the environment.
 
-    Raises UsageError for a name that says no provider, NotReady when a key is missing.
+    Raises UsageError for a name that says no provider and for an address that is none, NotReady when a key is missing
+    or cannot be one.
     """
     if name is None:
         return _first(env)
@@ -100,8 +103,10 @@ def endpoint(name: str | None, env: Mapping[str, str]) -> Endpoint:
     found = PROVIDERS.get(head)
     if found is None:
         raise UnknownName("provider", head, PROVIDERS)
-    key = next((env[variable] for variable in found.keys if env.get(variable)), "")
-    custom = any(env.get(variable) for variable in found.urls)
+    if not is_sendable(model):
+        raise UsageError(f"--model {name!r} holds characters that no name of a model has")
+    key = _key(found, env)
+    custom = bool(_setting(found.urls, env)[1])
     if not key and not found.local and not custom:
         raise NotReady(f"no key for {head}", f"export {found.keys[0]}=...")
     if head == "scripted" and not custom:
@@ -109,16 +114,12 @@ def endpoint(name: str | None, env: Mapping[str, str]) -> Endpoint:
             "`runwire run` plays a script by itself; a Python program starts a runwire.testing.model_server.ModelServer"
             " and gives its address in env, as RUNWIRE_SCRIPTED_URL"
         )
-    if not url_of(head, env).startswith(("http://", "https://")):
-        raise UsageError(
-            f"{url_of(head, env)!r} is no address of a model server; write http://HOST:PORT or https://..."
-        )
     return Endpoint(provider=head, model=model, api=found.api, base_url=url_of(head, env), key=key)
 
 
 def _first(env: Mapping[str, str]) -> Endpoint:
     for name, found in PROVIDERS.items():
-        if found.model and any(env.get(variable) for variable in found.keys):
+        if found.model and _setting(found.keys, env)[1]:
             return endpoint(f"{name}/{found.model}", env)
     from runwire.agent.local import running, weights
 
@@ -132,13 +133,61 @@ def _first(env: Mapping[str, str]) -> Endpoint:
     return Endpoint(provider="local", model="smollm2", api="openai-chat", base_url="")
 
 
+def _setting(variables: tuple[str, ...], env: Mapping[str, str]) -> tuple[str, str]:
+    """The first of these variables that says something, and what: without the blanks and lines around it."""
+    return next(((one, said) for one in variables if (said := env.get(one, "").strip())), ("", ""))
+
+
+def _key(found: Provider, env: Mapping[str, str]) -> str:
+    variable, key = _setting(found.keys, env)
+    if not is_sendable(key):
+        raise NotReady(f"{variable} holds characters that no key has", f"export {variable}=...")  # never the key
+    return key
+
+
+def is_sendable(text: str) -> bool:
+    """Whether it can stand in a request: nothing that controls, nothing that is no text."""
+    return not any(char < " " or "\x7f" <= char <= "\x9f" or "\ud800" <= char <= "\udfff" for char in text)
+
+
 def url_of(name: str, env: Mapping[str, str]) -> str:
-    """Where a provider is: the environment's word, else its own address."""
+    """Where a provider is: the environment's word, else its own address. Raises UsageError for one that is none."""
     found = PROVIDERS[name]
-    given = next((env[variable] for variable in found.urls if env.get(variable)), "")
+    variable, given = _setting(found.urls, env)
     if not given:
         return found.base_url
-    if name == "ollama":
-        given = given if "://" in given else f"http://{given}"
-        return given.rstrip("/") + ("" if given.rstrip("/").endswith("/v1") else "/v1")
-    return given
+    url = _ollama(given) if name == "ollama" else given
+    try:
+        parts = urlsplit(url)
+        is_one = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        is_one = False
+    if not is_one or " " in url or not is_sendable(url):
+        shown = ascii(_LOGIN.sub("//", given))
+        raise UsageError(f"{variable}: {shown} is no address of a model server; write http://HOST:PORT or https://...")
+    return url
+
+
+_LOGIN = re.compile(r"//.*@", re.DOTALL)
+_PORTS = {"http": 80, "https": 443}
+
+
+def _ollama(given: str) -> str:
+    """OLLAMA_HOST as Ollama itself takes it: a host, a port or both, or a URL, whose port is then that of its scheme.
+
+    A server that listens on every address of this machine is asked at the first one.
+
+    >>> _ollama("0.0.0.0"), _ollama("::1"), _ollama("https://box/")
+    ('http://127.0.0.1:11434/v1', 'http://[::1]:11434/v1', 'https://box:443/v1')
+    """
+    scheme, between, rest = given.strip("\"' \t").rpartition("://")
+    scheme = scheme or "http"
+    place, slash, path = rest.rstrip("/").partition("/")
+    login, at, place = place.rpartition("@")
+    host, colon, port = place.rpartition(":")
+    if not colon or place.endswith("]") or ":" in host.rpartition("]")[2]:  # no port, though it may be an IPv6 address
+        host, port = place, str(_PORTS.get(scheme, 11434) if between else 11434)
+    host = (host[1:-1] if host[:1] + host[-1:] == "[]" else host) or "127.0.0.1"
+    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104 - it is not listened on here
+    path = (slash + path).removesuffix("/v1")
+    return f"{scheme}://{login}{at}{f'[{host}]' if ':' in host else host}:{port}{path}/v1"

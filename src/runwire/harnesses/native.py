@@ -36,10 +36,12 @@ def probe(env: dict[str, str]) -> Readiness:
     """It is installed; look whether there is a model for it."""
     from runwire import __version__
     from runwire.agent.models import endpoint
-    from runwire.errors import RunwireError
+    from runwire.errors import RunwireError, UsageError
 
     try:
         found = endpoint(None, env)
+    except UsageError as error:
+        return Readiness(installed=True, ready=False, version=__version__, detail=str(error))
     except RunwireError:
         return Readiness(
             installed=True, ready=False, version=__version__, detail="no key of a model provider in the environment",

@@ -40,7 +40,8 @@ Stream: TypeAlias = tuple[type[Event], str | None, str]
 
 def secrets(env: Mapping[str, str]) -> list[str]:
     """The values of the variables whose names say that they are secret."""
-    return sorted({value for name, value in env.items() if len(value) >= SHORTEST and _NAMES.search(name)})
+    found = {value.strip() for name, value in env.items() if _NAMES.search(name)}  # a key is used without its last line
+    return sorted(value for value in found if len(value) >= SHORTEST)
 
 
 def is_secret(name: str) -> bool:
