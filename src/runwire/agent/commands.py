@@ -30,7 +30,9 @@ _TOKEN = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 _ASSIGNMENT = re.compile(r"\w+(?:\[[^]]*\])?\+?=")
-_KEYWORDS = frozenset({"if", "then", "elif", "else", "while", "until", "do", "!", "{", "time", "coproc"})
+_KEYWORDS = frozenset({"if", "then", "elif", "else", "while", "until", "do", "!", "{"})
+_COMPOUND = frozenset({"for", "select", "case", "function", "coproc", "time"})
+_MANY = 64
 
 
 @dataclass
@@ -118,13 +120,24 @@ def _undone(kind: str, text: str) -> str:
 
 def _readings(words: list[str]) -> list[str]:
     """A simple command in the ways in which a refusal may name it."""
-    found = [" ".join(words)]
-    while words and (words[0] in _KEYWORDS or _ASSIGNMENT.match(words[0])):
-        words = words[1:]
-        found.append(" ".join(words))
-    if words and "/" in words[0]:
-        found.append(" ".join([words[0].rsplit("/", 1)[-1], *words[1:]]))
+    starts = {0, _start(words, 0)}
+    if words[max(starts) : max(starts) + 1] and words[max(starts)] in _COMPOUND:
+        begun = [at + 1 for at, word in enumerate(words) if word in {"do", "{"}]
+        begun += range(max(starts) + 1, min(max(starts) + 4, len(words)))
+        starts |= {_start(words, at) for at in begun[:_MANY]}
+    found = []
+    for rest in (words[at:] for at in sorted(starts)):
+        found.append(" ".join(rest))
+        if rest and "/" in rest[0]:
+            found.append(" ".join([rest[0].rsplit("/", 1)[-1], *rest[1:]]))
     return found
+
+
+def _start(words: list[str], at: int) -> int:
+    """Where the name of a command stands: behind keywords and variables that are set for it."""
+    while at < len(words) and (words[at] in _KEYWORDS or _ASSIGNMENT.match(words[at])):
+        at += 1
+    return at
 
 
 def _everything(command: str) -> list[str]:
