@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from recorded import RECORDINGS, expectation, name
 
+from runwire import events as ev
 from runwire.conversion import Conversion
+from runwire.pipeline import encoder_of, runtime
 from runwire.testing.law import wire_breaches
 
 if TYPE_CHECKING:
@@ -149,6 +151,43 @@ def test_the_report_says_what_the_target_cannot_carry(convert: Convert) -> None:
     assert b"text leaves out 1 started\n" in done.stderr
     assert b"text leaves out 1 tool_start\n" in done.stderr
     assert b"runwire leaves out nothing" in convert("--report", TEXT / "stdout.jsonl").stderr
+
+
+@pytest.mark.parametrize("wire", ["agent-harness", "bullpen", "supercode", "aacode", "codex"])
+def test_the_report_counts_what_of_sub_agents_is_lost(convert: Convert, wire: str) -> None:
+    data = (
+        b'{"type":"assistant","message":{"id":"m","content":[{"type":"text","text":"hi"}]},"parent_tool_use_id":"t"}\n'
+        b'{"type":"result","subtype":"success","result":"x"}\n'
+    )
+    told = convert("--from", "claude", "--to", wire, "--report", stdin=data).stderr
+    assert f"{wire} leaves out 1 text of sub-agents\n".encode() in told
+    assert b" usage of sub-agents" not in told
+
+
+def test_the_report_counts_edits_that_are_no_suggestions(convert: Convert) -> None:
+    place = ev.Range(start=0, end=1)
+    edits = [ev.Edits(edits=[ev.Edit(path="a", replacement="b", range=some)], applied=done)
+             for some, done in ((place, True), (place, False), (None, False))]  # fmt: skip
+    started = ev.Started(harness="x", session_id="s", wire="runwire/1", runtime=runtime())
+    told = [ev.Diagnostic(source=source, message="m") for source in ("stdout", "stderr", "runwire")]
+    run = encoder_of("runwire")[1].encode([started, *edits, *told])
+    done = convert("--from", "runwire", "--to", "agent-harness", "--report", stdin=run)
+    assert done.stdout.count(b"suggestedEdits") == 1
+    assert b"agent-harness leaves out 2 edits\n" in done.stderr
+    assert b"agent-harness leaves out 3 diagnostic\n" in done.stderr  # and the one that says that the run was mended
+
+
+@pytest.mark.parametrize("wire", ["runwire", "bullpen", "supercode", "agent-harness", "aacode"])
+def test_the_wire_is_told_behind_noise_and_a_long_first_record(convert: Convert, wire: str) -> None:
+    call = {"type": "tool_use", "id": "t", "name": "Write", "input": {"file_path": "a", "content": "x" * 200_000}}
+    data = json.dumps({"type": "assistant", "message": {"id": "m", "content": [call]}}).encode() + b"\n"
+    written = convert("--from", "claude", "--to", wire, stdin=data).stdout
+    known = convert("--from", wire, stdin=written).stdout
+    for noise in (b"", b"\xef\xbb\xbf", b"\x1b]0;title\x07", b"npm warn: {something}\n" * 4000):
+        told = convert(stdin=noise + written)
+        assert told.returncode == 0, told.stderr
+        assert b'"harness":"' + wire.encode() in told.stdout or wire == "runwire"
+        assert told.stdout.count(b"\n") >= known.count(b"\n")
 
 
 def test_a_secret_of_the_environment_is_masked_unless_told_otherwise(convert: Convert) -> None:

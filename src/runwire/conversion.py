@@ -38,10 +38,10 @@ class Conversion(Struct):
     shapes: bool = False
     raw: bool = False
     ids: bool = False
-    counts: Counter[str] = field(default_factory=Counter)
-    omitted: frozenset[str] = frozenset()
+    lost: Counter[str] = field(default_factory=Counter)
     result: ev.Result | None = None
     fault: Exception | None = None
+    _target: Dialect | None = None
 
     def run(self, file: BinaryIO, write: Callable[[bytes], object]) -> None:
         """Convert the whole file."""
@@ -61,7 +61,7 @@ class Conversion(Struct):
         if self.ids and wire.partition(",")[0] == "runwire":
             wire += ",ids=1"
         found, encoder = encoder_of(wire)
-        self.omitted = found.omits
+        self._target = found
         return encoder, found.raw
 
     def _events(self, file: BinaryIO, *, raw: bool) -> Iterator[list[Event]]:
@@ -88,11 +88,13 @@ class Conversion(Struct):
 
     def _head(self, file: BinaryIO) -> bytes:
         """The beginning: so much that the first record is whole and the wire is known, however a pipe cuts it."""
-        head = b""
-        while len(head) < CHUNK:
-            if b"\n" in head.lstrip() and (self.source != "auto" or _rated(head)[0] > 0):
-                break
-            more = file.read(CHUNK - len(head))
+        head, looked = b"", 0
+        while len(head) < HEAD:
+            if b"\n" in head.lstrip() and (len(head) < CHUNK or len(head) >= 2 * looked):
+                if self.source != "auto" or _rated(head)[0] > 0:
+                    break
+                looked = len(head)
+            more = file.read(CHUNK)
             if not more:
                 break
             head += more
@@ -104,13 +106,22 @@ class Conversion(Struct):
         return dialect(self.source)
 
     def _counted(self, events: list[Event]) -> list[Event]:
-        if self.omitted:
-            self.counts.update(ev.kind(event) for event in events)
+        if self._target is not None:
+            self._count_lost(events, self._target)
         if events and isinstance(events[-1], ev.Result):
             self.result = events[-1]
         return events
 
+    def _count_lost(self, events: list[Event], target: Dialect) -> None:
+        """Take note of what the target cannot carry."""
+        for event in events:
+            kind = ev.kind(event)
+            if kind in target.omits or target.skips(event):
+                self.lost[kind if event.parent is None else f"{kind} of sub-agents"] += 1
 
+
+HEAD = 4 << 20
+"""Bytes that are read to tell the wire: its first record may be the long output of a tool."""
 TAIL = 65536
 """Bytes of stderr that are kept: the last ones."""
 
@@ -126,7 +137,7 @@ def detect(head: bytes) -> Dialect:
 
 def _rated(head: bytes) -> tuple[int, Dialect]:
     """The dialect that is surest that these bytes are its own, and how sure it is."""
-    rated = [(found.sniff(head[:65536]), found) for name in names("dialects") if (found := dialect(name)[0]).decoder]
+    rated = [(found.sniff(head), found) for name in names("dialects") if (found := dialect(name)[0]).decoder]
     return max(rated, key=lambda pair: pair[0])
 
 

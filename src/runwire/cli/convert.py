@@ -64,8 +64,7 @@ def parser() -> Parser:
 
 
 def _report(work: Conversion) -> None:
-    lost = {kind: count for kind, count in sorted(work.counts.items()) if kind in work.omitted}
-    for kind, count in lost.items():
+    for kind, count in sorted(work.lost.items()):
         say(f"{work.target} leaves out {count} {kind}")
-    if not lost:
+    if not work.lost:
         say(f"{work.target} leaves out nothing of this run")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 from pkgutil import iter_modules
 
-from runwire.cli.options import Parser, read_file
+from runwire.cli.options import Parser, read_file, whole
 from runwire.cli.writing import flush, say, tell
 from runwire.errors import UnknownName
 
@@ -40,19 +40,21 @@ def parser() -> Parser:
     made = Parser(prog="runwire validate", description=__doc__, epilog=_EPILOG)
     made.add_argument("file", nargs="?", default="-", metavar="FILE", help="the stream; - or nothing: stdin")
     made.add_argument("--wire", metavar="NAME", help="its wire (default: told by its beginning)")
-    made.add_argument("--most", type=int, default=50, metavar="N", help="print at most N breaches (default: 50)")
+    made.add_argument("--most", type=whole, default=50, metavar="N", help="print at most N breaches (default: 50)")
     made.add_argument("-q", "--quiet", action="store_true", help="no summary on stderr")
     return made
 
 
 def _detected(data: bytes) -> str:
-    from runwire.conversion import detect
+    from runwire.conversion import HEAD, detect
     from runwire.errors import UsageError
 
-    try:
-        return detect(data).name
-    except UsageError:
+    if not data.strip():
         return "runwire"
+    try:
+        return detect(data[:HEAD]).name
+    except UsageError:
+        raise UsageError("cannot tell the wire of the input; say it with --wire") from None
 
 
 def _breaches(wire: str, data: bytes) -> list[str]:

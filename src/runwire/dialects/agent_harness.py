@@ -26,6 +26,7 @@ from runwire.events import Event
 from runwire.formats.codes import code_of
 from runwire.formats.heads import heads
 from runwire.formats.jsonl import integer, junk, native, outputs, string
+from runwire.formats.losses import is_of_a_sub_agent
 from runwire.formats.serde import arguments, compact, lines, parsed
 from runwire.seams import Context, Dialect, Options, Output, Verdict
 
@@ -360,6 +361,17 @@ def _renamed(value: Any) -> Any:
     return [_renamed(item) for item in value] if isinstance(value, list) else value
 
 
+def skips(event: Event) -> bool:
+    """Whether an event is left out though its kind is carried: edits that are done are no suggestions."""
+    match event:
+        case ev.Edits():
+            return event.applied or all(edit.range is None for edit in event.edits) or is_of_a_sub_agent(event)
+        case ev.Diagnostic():
+            return event.source != "stderr" or is_of_a_sub_agent(event)
+        case _:
+            return is_of_a_sub_agent(event)
+
+
 def sniff(head: bytes) -> int:
     """Rate the first bytes of a file."""
     return 95 if any("runId" in record and isinstance(record.get("kind"), str) for record in heads(head)) else 0
@@ -371,6 +383,7 @@ DIALECT = Dialect(
     run_id="runId",
     decoder=AgentHarnessDecoder,
     encoder=AgentHarnessEncoder,
+    skips=skips,
     omits=frozenset({
         "input", "message", "discard", "tool_progress", "permission", "resolved", "turn_done", "cache_warning",
         "background_output", "compacted", "model_changed", "native", "error",

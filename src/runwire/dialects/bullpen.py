@@ -32,6 +32,7 @@ from runwire.errors import BadOption
 from runwire.formats.codes import code_of
 from runwire.formats.heads import heads
 from runwire.formats.jsonl import integer, junk, mapping, native, outputs, string
+from runwire.formats.losses import is_of_a_sub_agent
 from runwire.formats.meter import Counts, Meter, counts, most
 from runwire.formats.sorted_json import clip, compact, lines
 from runwire.formats.toolkinds import locations, tool_kind
@@ -340,6 +341,7 @@ DIALECT = Dialect(
     turns="inferred",
     decoder=BullpenDecoder,
     encoder=BullpenEncoder,
+    skips=is_of_a_sub_agent,
     omits=frozenset({
         "started", "input", "text", "thinking", "tool_progress", "edits", "plan", "question", "permission", "resolved",
         "activity", "retry", "cache_warning", "background_output", "compacted", "model_changed", "session_info",

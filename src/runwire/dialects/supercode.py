@@ -28,6 +28,7 @@ from runwire.errors import BadOption
 from runwire.formats.codes import code_of
 from runwire.formats.heads import heads
 from runwire.formats.jsonl import integer, junk, mapping, native, outputs, string
+from runwire.formats.losses import is_of_a_sub_agent
 from runwire.formats.serde import arguments, parsed
 from runwire.formats.sorted_json import lines
 from runwire.formats.toolkinds import locations, tool_kind
@@ -320,6 +321,7 @@ DIALECT = Dialect(
     terminal="exit",
     decoder=SupercodeDecoder,
     encoder=SupercodeEncoder,
+    skips=is_of_a_sub_agent,
     omits=frozenset({
         "started", "session", "input", "thinking", "message", "discard", "tool_progress", "edits", "plan", "question",
         "permission", "resolved", "activity", "retry", "compacted", "model_changed", "session_info",

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 from msgspec import DecodeError
 from msgspec.json import decode
 
+from runwire.framing import Record, records
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -17,19 +19,20 @@ _MANY = 32
 def heads(head: bytes) -> list[dict[str, Any]]:
     r"""The first objects among the lines of these bytes. What is no JSON object, or was cut, is passed over.
 
-    >>> heads(b'warning: x\n{"kind": "a"}\n{"ki')
-    [{'kind': 'a'}]
+    >>> heads(b'warning: x\n{"kind": "a"}\n\xef\xbb\xbf{"kind": "b"}\n{"ki')
+    [{'kind': 'a'}, {'kind': 'b'}]
     """
     return list(islice(_objects(head), _MANY))
 
 
 def _objects(head: bytes) -> Iterator[dict[str, Any]]:
     for line in head.split(b"\n"):
-        if line.lstrip()[:1] != b"{":
+        if b"{" not in line:
             continue
         try:
-            value = decode(line)
-        except (DecodeError, UnicodeDecodeError, RecursionError):
-            continue
-        if isinstance(value, dict):
-            yield value
+            found = [decode(line)]
+        except (DecodeError, UnicodeDecodeError, RecursionError):  # a byte order mark, a terminal's title, prose
+            found = [item.value for item in records(line) if isinstance(item, Record)]
+        for value in found:
+            if isinstance(value, dict):
+                yield value

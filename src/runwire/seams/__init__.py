@@ -142,16 +142,21 @@ def _never(_head: bytes) -> int:
     return 0
 
 
+def _carried(_event: Event, /) -> bool:
+    return False
+
+
 class Dialect(Struct, frozen=True):
     """One wire format, for reading, writing or both.
 
-    `terminal`: a record ends a run, or only the exit of the program does. `turns`: the wire shows where a round trip to
-    the model ends, or the contract infers it. `omits`: the kinds that the encoder leaves out (the loss report). `sniff`
-    rates the first bytes of a file from 0 (not ours) to 100 (certainly ours). `raw`: the encoder takes payload strings
-    that are still `msgspec.Raw`. `adopts`: the decoder gives stamped events of our own vocabulary. `structural`:
-    the records that give nothing by themselves, as `seams.patterns` (block starts, signatures, what is repeated, what a
-    later record is read with); any other one must give something. `run_id` is the field of a record that names the run,
-    if the wire has one. `about` is one line for the list of wires.
+    `terminal`: a record ends a run, or only the exit of the program does. `turns`: the wire shows where a round trip
+    to the model ends, or the contract infers it. `omits`: the kinds that the encoder leaves out; `skips`: whether it
+    leaves out an event of another kind (both for the loss report). `sniff` rates the first bytes of a file from 0
+    (not ours) to 100 (certainly ours). `raw`: the encoder takes payload strings that are still `msgspec.Raw`.
+    `adopts`: the decoder gives stamped events of our own vocabulary. `structural`: the records that give nothing by
+    themselves, as `seams.patterns` (block starts, signatures, what is repeated, what a later record is read with);
+    any other one must give something. `run_id` is the field of a record that names the run, if the wire has one.
+    `about` is one line for the list of wires.
     """
 
     name: str
@@ -161,6 +166,7 @@ class Dialect(Struct, frozen=True):
     decoder: Callable[[Context], Decoder] | None = None
     encoder: Callable[[Options], Encoder] | None = None
     omits: frozenset[str] = frozenset()
+    skips: Callable[[Event], bool] = _carried
     sniff: Callable[[bytes], int] = _never
     raw: bool = False
     adopts: bool = False

@@ -16,6 +16,7 @@ from typing import Any
 from runwire.dialects.aacode.decoder import STRUCTURAL, AacodeDecoder
 from runwire.dialects.aacode.encoder import AacodeEncoder
 from runwire.formats.heads import heads
+from runwire.formats.losses import is_of_a_sub_agent
 from runwire.seams import Dialect
 
 _FIELDS: dict[object, tuple[int, set[str]]] = {
@@ -51,6 +52,7 @@ DIALECT = Dialect(
     name="aacode",
     decoder=AacodeDecoder,
     encoder=AacodeEncoder,
+    skips=is_of_a_sub_agent,
     omits=frozenset({
         "message", "edits", "plan", "question", "permission", "resolved", "usage", "activity", "cache_warning",
         "background_output", "compacted", "model_changed", "session_info", "structured_output", "diagnostic", "native",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from runwire.dialects.codex.decoder import STRUCTURAL, CodexDecoder
 from runwire.dialects.codex.encoder import OMITS, CodexEncoder
+from runwire.formats.losses import is_of_a_sub_agent
 from runwire.seams import Dialect
 
 
@@ -20,6 +21,7 @@ DIALECT = Dialect(
     decoder=CodexDecoder,
     encoder=CodexEncoder,
     omits=OMITS,
+    skips=is_of_a_sub_agent,
     structural=STRUCTURAL,
     sniff=sniff,
     about="Codex, `codex exec --json`",
