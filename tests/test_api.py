@@ -159,12 +159,69 @@ def test_a_prompt_may_hold_what_no_argument_can(tmp_path: Path, harness: str) ->
         ({"harness": "claude", "command": "a 'b"}, "the command cannot be split"),
         ({"harness": "claude", "command": ""}, "the command is empty"),
         ({"prompt": " "}, "the prompt is empty"),
+        ({"output_schema": "gone.json"}, "output_schema: cannot read gone.json: no such file"),
+        ({"harness": "claude", "tools": [len]}, "the harness 'claude' cannot call Python functions"),
+        ({"approve": "all"}, "unknown value of approve 'all'; known: ask, edit, full, read"),
+        ({"redact": True}, "unknown value of redact 'True'"),
     ],
 )
 def test_a_call_that_cannot_be_made_raises_before_anything_is_started(options: dict[str, Any], message: str) -> None:
     settings: dict[str, Any] = {"prompt": "go", "harness": "scripted", **options}
     with pytest.raises(UsageError, match=message):
         runwire.run(**settings)
+
+
+WRONG: dict[str, list[Any]] = {
+    "prompt must be a text": [None, 5, b"go"],
+    "harness must be the name of a harness": [None, 5],
+    "cwd must be the path of a directory": [None, 5, b"."],
+    "command must be a text or a list of texts": [5, ["a", 5], b"a", {"a": "b"}],
+    "model must be a text": [5, True],
+    "max_turns must be a whole number above 0": ["x", "3", 0, -3, 1.5, True, float("nan")],
+    "max_cost must be a number of US dollars above 0": ["1", 0, -5, float("nan"), float("inf")],
+    "effort must be a text": [5],
+    "output_schema must be the path of a file with a JSON schema": [{"type": "object"}, 5],
+    "timeout must be a number of seconds above 0": [-1, 0, float("nan"), float("inf"), "5", True],
+    "idle_timeout must be a number of seconds above 0": [-1, 0, float("nan"), "5"],
+    "settle must be a number of seconds, 0 or more": [-3, None, float("nan"), float("inf"), "1"],
+    "sinks must be a list of sinks": [[3], None, "file:x", [None], 5, [Collect], {"file:x": 1}],
+    "env must be a mapping of texts to texts": [{"A": 1}, {1: "A"}, ["A=1"], {"A": None}],
+    "resume must be an id": [5],
+    "attended must be True or False": [None, "yes", 1],
+    "options must be a mapping with names for keys": [[], {1: 2}],
+    "tools must be a list of Python functions": [None, len, ["len"]],
+    "raw must be True or False": ["yes"],
+    "run_id must be an id": [5],
+    "session_id must be an id": [5],
+    "store must be True, False or a store": ["here", 5],
+    "session must be an id": [5],
+    "fork must be True or False": [None],
+}
+
+
+@pytest.mark.parametrize(("told", "value"), [(told, value) for told, values in WRONG.items() for value in values])
+def test_a_setting_of_the_wrong_kind_is_told_in_words(told: str, value: Any) -> None:
+    settings: dict[str, Any] = {"prompt": "go", "harness": "scripted", told.partition(" ")[0]: value}
+    for call in (runwire.run, runwire.run_sync):
+        with pytest.raises(UsageError, match=f"^{told}.*, not "):
+            call(**settings)
+
+
+def test_every_setting_is_checked_and_a_secret_is_not_repeated() -> None:
+    checked = {told.partition(" ")[0] for told in WRONG} | {"approve", "redact"}
+    assert set(inspect.signature(api.run).parameters) == checked
+    with pytest.raises(UsageError, match=r"^env must be .*, not a value of the type dict$"):
+        runwire.run("go", harness="scripted", env=cast("Any", {"KEY": 1, "TOKEN": "swordfish"}))
+
+
+def test_a_relative_schema_is_one_of_the_callers_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "schema.json").write_text("{}")
+    (tmp_path / "else").mkdir()
+    monkeypatch.chdir(tmp_path)
+    body = 'note("argv", json.dumps(sys.argv)); sys.exit(1)'
+    command = agent(tmp_path, body)
+    runwire.run_sync("go", harness="codex", command=command, cwd="else", output_schema="schema.json")
+    assert str(tmp_path / "schema.json") in json.loads((tmp_path / "argv").read_text())
 
 
 # --- run_sync --------------------------------------------------------------------------------------------------------
@@ -319,6 +376,25 @@ def test_a_program_that_ends_right_after_a_request_ends_well() -> None:
     )
     for _ in range(80):
         subprocess.run([sys.executable, "-c", program], check=True, timeout=50)
+
+
+@pytest.mark.parametrize(
+    ("setting", "told"),
+    [
+        ({"source": 5}, "source must be the name of a wire, not 5"),
+        ({"exit_code": "1"}, "exit_code must be a whole number, not '1'"),
+        ({"stderr": "x"}, "stderr must be bytes, not 'x'"),
+        ({"sent": None}, "sent must be bytes, not None"),
+        ({"redact": "on"}, "unknown value of redact 'on'"),
+    ],
+)
+def test_a_conversion_that_cannot_be_made_is_told_in_words(setting: dict[str, Any], told: str) -> None:
+    with pytest.raises(UsageError, match=told):
+        runwire.convert(CLAUDE, **setting)
+    with pytest.raises(UsageError, match=told):
+        list(runwire.read(CLAUDE, **setting))
+    with pytest.raises(UsageError, match="target must be the name of a wire, not None"):
+        runwire.convert(CLAUDE, target=cast("Any", None))
 
 
 def test_bad_input_never_raises_but_bad_calls_do(tmp_path: Path) -> None:

@@ -103,3 +103,15 @@ def test_a_store_that_is_off_is_on_where_it_is_needed(runwire: Runwire, tmp_path
     done = runwire("run", "go", "--harness", "scripted", "--bg", "--json")
     assert json.loads(done.stdout)["kind"] == "dispatched"
     assert len(runwire.listed()) == 1
+
+
+@pytest.mark.parametrize(
+    "line", ["max_turns = 0", "max_turns = -3", "max_cost = nan", "timeout = -1", "idle_timeout = inf"]
+)
+def test_a_limit_that_is_none_starts_nothing(runwire: Runwire, tmp_path: Path, line: str) -> None:
+    home = tmp_path / "runwire-home"
+    home.mkdir()
+    (home / "config.toml").write_text(line)
+    done = runwire("run", "go", "--harness", "scripted", status=2)
+    assert f"{line.split(maxsplit=1)[0]} in the configuration must be a number above 0, not " in done.stderr
+    assert done.stdout == ""

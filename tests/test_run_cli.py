@@ -284,6 +284,25 @@ def test_no_result_is_no_success_whatever_the_exit(cli: Cli) -> None:
         (["run", "go", "--approve", "all"], "invalid choice: 'all'"),
         (["run", "go", "--timeout", "soon"], "'soon' is no length of time"),
         (["run", "go", "--timeout", "0"], "it must be more than 0"),
+        (["run", "go", "--max-turns", "-3"], "--max-turns: '-3' is no count; give a whole number above 0"),
+        (["run", "go", "--max-turns", "0"], "--max-turns: '0' is no count"),
+        (["run", "go", "--max-turns", "1_0"], "--max-turns: '1_0' is no count"),
+        (["run", "go", "--max-turns", "9" * 30], "is no count"),
+        (["run", "go", "--max-tokens", "-1"], "--max-tokens: '-1' is no count"),
+        (["run", "go", "--max-tokens", "\u0663"], "--max-tokens: '\u0663' is no count"),
+        (["run", "go", "--max-cost", "-5"], "--max-cost: '-5' is no cost; give a number of US dollars above 0"),
+        (["run", "go", "--max-cost", "0"], "--max-cost: '0' is no cost"),
+        (["run", "go", "--max-cost", "nan"], "--max-cost: 'nan' is no cost"),
+        (["run", "go", "--max-cost", "inf"], "--max-cost: 'inf' is no cost"),
+        (["run", "go", "--timeout", "nan"], "--timeout: 'nan' is no length of time"),
+        (["run", "go", "--timeout", "\u0663"], "--timeout: '\u0663' is no length of time"),
+        (["run", "go", "--settle", "-1"], "--settle: '-1' is no length of time"),
+        (["runs", "--limit", "-1"], "--limit: '-1' is no count"),
+        (["sessions", "--limit", "0"], "--limit: '0' is no count"),
+        (["search", "x", "--limit", "x"], "--limit: 'x' is no count"),
+        (["validate", "x", "--most", "-1"], "--most: '-1' is no count; give a whole number, 0 or more"),
+        (["replay", "x", "--speed", "\u0663"], "--speed: '\u0663' is no number above 0"),
+        (["cost", "--since", "\u0663d"], "--since: '\u0663d' is neither a day"),
         (["run", "go", "--command", "a 'b"], "--command cannot be split: No closing quotation"),
         (["run", "go", "--command", " "], "--command is empty"),
         (["run", "go", "--harness", "scripted", "--command", "x"], "--command has nothing to replace"),
@@ -331,7 +350,8 @@ def test_a_working_directory_that_is_missing_is_named(cli: Cli, harness: str) ->
 
 
 def test_nothing_is_started_by_a_call_that_is_wrong(cli: Cli) -> None:
-    for arguments in (["--wire", "nope"], ["--to", "nope:x"], ["--timeout", "-1"]):
+    wrong = [["--wire", "nope"], ["--to", "nope:x"], ["--timeout", "-1"], ["--max-turns", "0"], ["--max-cost", "nan"]]
+    for arguments in wrong:
         assert cli.agent('note("started", "yes")', *arguments).returncode == 2
     assert not (cli.folder / "started").exists()
 

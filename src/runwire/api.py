@@ -13,75 +13,31 @@ raises `UsageError` before anything is started.
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from functools import partial
 from io import BytesIO, TextIOBase
 from pathlib import Path
-from typing import Any, BinaryIO, Literal, TypeAlias, TypedDict, Unpack, get_args
+from typing import Any, BinaryIO, TypeAlias, Unpack
 from uuid import uuid4
 
 from runwire.conversion import Conversion
-from runwire.errors import NotReady, RunFailed, UnknownName, UsageError
-from runwire.events import Event, Result
+from runwire.errors import NotReady, RunFailed, UsageError
+from runwire.events import Event, Result  # noqa: TC001 - read with the type hints of `run_sync`
 from runwire.framing import clean
 from runwire.process import environment
 from runwire.pump import Plan, Run
 from runwire.redact import secrets
 from runwire.seams import Job, Sink, SinkKind, find, harness
-from runwire.seams.storing import Store  # noqa: TC001 - read with the type hints of `Options`
+from runwire.seams.storing import Store  # noqa: TC001 - read with the type hints of `run`
 from runwire.sessions import Request, Wish, choose, open_session, plan_of, shown, stored
+from runwire.settings import AnySink, Approve, Options, Redact, check
 from runwire.sinks.callable import CallableSink
 
 __all__ = ["Run", "attach", "convert", "prepare", "read", "run", "run_sync"]
 
-AnySink: TypeAlias = Sink | Callable[[Event], Awaitable[object] | object] | str
-"""A sink, a callable that gets each event, or a text as `--to` takes it (`file:run.ndjson`)."""
 Recording: TypeAlias = bytes | bytearray | memoryview | str | os.PathLike[str] | BinaryIO
 """What an agent printed: the bytes, a path to them, or a file that gives them."""
-Approve = Literal["read", "ask", "edit", "full"]
-Redact = Literal["values", "shapes", "off"]
-
-
-class Options(TypedDict, total=False):
-    """The options of a run.
-
-    `timeout`, `idle_timeout` and `settle` are seconds, `max_cost` US dollars. `command` stands in the place of the
-    harness's program; the harness's arguments follow. `model` and `effort` are in the agent's own words.
-    `output_schema` is a file with a JSON schema. `env` is added to this process's environment. `resume` is the agent's
-    own session id. `attended`: somebody answers questions and permissions. `options` are a harness's own, `tools` are
-    Python functions that the native agent may call. `redact`: mask the values of secret variables, also what looks
-    like a token (`shapes`), or nothing (`off`). `raw` adds each foreign record as a `native` event.
-
-    `store` keeps the run: True for the store that the command line uses, or one of your own. `session` goes on with a
-    session of that store (its id, or the beginning of it), with `fork` in a copy of it, by the harness that is given.
-    """
-
-    harness: str
-    cwd: str | os.PathLike[str]
-    command: str | Sequence[str] | None
-    model: str | None
-    approve: Approve
-    max_turns: int | None
-    max_cost: float | None
-    effort: str | None
-    output_schema: str | os.PathLike[str] | None
-    timeout: float | None
-    idle_timeout: float | None
-    settle: float
-    sinks: Sequence[AnySink]
-    env: Mapping[str, str] | None
-    resume: str | None
-    attended: bool
-    options: Mapping[str, Any] | None
-    tools: Sequence[Callable[..., Any]]
-    redact: Redact
-    raw: bool
-    run_id: str | None
-    session_id: str | None
-    store: Store | bool
-    session: str | None
-    fork: bool
 
 
 def run(  # noqa: PLR0913 - every parameter has a name, and a run has that many sides
@@ -118,10 +74,10 @@ def run(  # noqa: PLR0913 - every parameter has a name, and a run has that many 
     Raises UnknownName for a harness or sink that is not there, UsageError for a call that cannot be made. Entering a
     run raises NotFound for a session that is not there, Busy for one that somebody else writes to.
     """
-    _must_know(approve=(approve, Approve), redact=(redact, Redact))
+    check(locals())
     job = prepare_job(
         prompt, cwd=cwd, command=command, model=model, approve=approve, max_turns=max_turns, max_cost=max_cost, env=env,
-        resume=resume, effort=effort, output_schema=None if output_schema is None else os.fspath(output_schema),
+        resume=resume, effort=effort, output_schema=_schema(output_schema),
         attended=attended, options=dict(options or {}),
     )  # fmt: skip
     plan = prepare(job, harness, session_id)
@@ -130,16 +86,16 @@ def run(  # noqa: PLR0913 - every parameter has a name, and a run has that many 
     plan.secrets = [] if redact == "off" else secrets(job.env)
     plan.shapes, plan.copies = redact == "shapes", raw
     plan.sinks = [_sink(sink) for sink in sinks]
-    plan.tools = _tools(tools)
+    plan.tools = _tools(tools, plan)
     plan.run_id = run_id or plan.run_id
     return Run(plan)
 
 
-def _must_know(**options: tuple[str, Any]) -> None:
-    """Raise UnknownName for a value that is none of those of its option."""
-    for name, (value, values) in options.items():
-        if value not in get_args(values):
-            raise UnknownName(f"value of {name}", value, get_args(values))
+def _schema(path: str | os.PathLike[str] | None) -> str | None:
+    """The file with the schema, from wherever the agent works."""
+    if path is not None and not Path(path).is_file():
+        raise UsageError(f"output_schema: cannot read {os.fspath(path)}: no such file")
+    return None if path is None else os.path.abspath(path)  # noqa: PTH100 - as the working directory
 
 
 def _remember(plan: Plan, store: Store | bool, wish: Wish, redact: Redact) -> None:  # noqa: FBT001 - True stands for a store
@@ -226,6 +182,7 @@ def convert(
     b'Hi\n'
     """
     out: list[bytes] = []
+    check({"target": target})
     work = _conversion(source, exit_code, stderr, sent, redact)
     work.target = target
     with _open(source_data) as file:
@@ -282,8 +239,6 @@ def prepare_job(
         raise UsageError(f"the command cannot be split: {error}") from None
     if command is not None and not words:
         raise UsageError("the command is empty")
-    if not prompt.strip():
-        raise UsageError("the prompt is empty")
     return Job(
         prompt=clean(prompt),
         cwd=os.path.abspath(cwd),  # noqa: PTH100 - resolve() would follow links; what was said is what is shown
@@ -314,10 +269,12 @@ def open_sink(argument: str) -> tuple[str, Sink]:
     return argument, kind.open(rest)
 
 
-def _tools(functions: Sequence[Callable[..., Any]]) -> list[Any]:
+def _tools(functions: Sequence[Callable[..., Any]], plan: Plan) -> list[Any]:
     """Python functions as tools of the native agent."""
     if not functions:
         return []
+    if plan.harness.launch is not None:
+        raise UsageError(f"the harness {plan.harness.name!r} cannot call Python functions, so it takes no tools")
     from runwire.agent.functions import tool_of
 
     return [tool_of(function) for function in functions]
@@ -332,6 +289,7 @@ def _sink(sink: AnySink) -> tuple[str, Sink]:
 
 
 def _conversion(source: str, exit_code: int | None, stderr: bytes, sent: bytes, redact: Redact) -> Conversion:
+    check(locals())
     return Conversion(
         source=source,
         exit_code=exit_code,

@@ -36,11 +36,11 @@ def main(argv: list[str]) -> int:
 
 def since(text: str) -> int:
     """A day (2026-11-30) or a length of time (7d, 12h) before now, in milliseconds since the epoch."""
-    if (found := re.fullmatch(r"(\d+)([mhdw])", text)) is not None:
+    if (found := re.fullmatch(r"([0-9]{1,9})([mhdw])", text)) is not None:
         return round((time.time() - int(found[1]) * _UNITS[found[2]]) * 1000)
     try:
         return round(time.mktime(time.strptime(text, "%Y-%m-%d")) * 1000)
-    except ValueError:
+    except (ValueError, OverflowError):
         raise ArgumentTypeError(f"{text!r} is neither a day (2026-11-30) nor a length of time (7d, 12h)") from None
 
 

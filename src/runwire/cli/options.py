@@ -10,6 +10,8 @@ from typing import Any, BinaryIO, NoReturn
 from runwire.cli.writing import say
 from runwire.errors import UsageError
 
+_DIGITS = 18  # what a store and an agent take as a number
+
 
 class _Plain(argparse.RawDescriptionHelpFormatter):
     """Knows its width: argparse makes a formatter for each option, and the first would import shutil to measure."""
@@ -86,13 +88,51 @@ def seconds(text: str) -> float:
 
 def duration(text: str) -> float:
     """The same, and 0 is one too."""
-    try:
-        value = float(text)
-    except ValueError:
-        value = -1.0
-    if not 0 <= value < float("inf"):
+    value = number(text)
+    if value is None:
         raise argparse.ArgumentTypeError(f"{text!r} is no length of time; give a number")
     return value
+
+
+def dollars(text: str) -> float:
+    """A cost that an option gives: a number above 0."""
+    value = number(text)
+    if not value:
+        raise argparse.ArgumentTypeError(f"{text!r} is no cost; give a number of US dollars above 0")
+    return value
+
+
+def count(text: str) -> int:
+    """How many, at least one."""
+    value = _whole(text)
+    if not value:
+        raise argparse.ArgumentTypeError(f"{text!r} is no count; give a whole number above 0")
+    return value
+
+
+def whole(text: str) -> int:
+    """How many, or none."""
+    value = _whole(text)
+    if value is None:
+        raise argparse.ArgumentTypeError(f"{text!r} is no count; give a whole number, 0 or more")
+    return value
+
+
+def number(text: str) -> float | None:
+    """A number, 0 or more and not endless; None for anything else. Digits are those of ASCII.
+
+    >>> number("1.5"), number("1e3"), number("-1"), number("nan"), number("inf"), number("1_0"), number("٣")
+    (1.5, 1000.0, None, None, None, None, None)
+    """
+    try:
+        value = float(text) if text.isascii() and "_" not in text else -1.0
+    except ValueError:
+        return None
+    return value if 0 <= value < float("inf") else None
+
+
+def _whole(text: str) -> int | None:
+    return int(text) if text.isascii() and text.isdigit() and len(text) <= _DIGITS else None
 
 
 def default_wire() -> str:

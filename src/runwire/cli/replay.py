@@ -7,7 +7,7 @@ import time
 from argparse import ArgumentTypeError
 from typing import TYPE_CHECKING, BinaryIO
 
-from runwire.cli.options import Parser, duration, open_file
+from runwire.cli.options import Parser, duration, number, open_file
 from runwire.errors import UsageError
 
 if TYPE_CHECKING:
@@ -90,10 +90,7 @@ def parser() -> Parser:
 
 
 def _speed(text: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = 0.0
-    if not 0 < value < float("inf"):
+    value = number(text)
+    if not value:
         raise ArgumentTypeError(f"{text!r} is no number above 0")
     return value

@@ -6,7 +6,7 @@ import os
 import sys
 from typing import TYPE_CHECKING
 
-from runwire.cli.options import Parser, duration, seconds
+from runwire.cli.options import Parser, count, dollars, duration, seconds
 from runwire.cli.screen import fitted
 from runwire.errors import UsageError
 
@@ -100,9 +100,9 @@ def _model_options(found: Parser) -> None:
 
 def _limit_options(found: Parser) -> None:
     add = found.add_argument_group("limits").add_argument
-    add("--max-turns", type=int, metavar="N", help="at most N round trips to the model, where the agent can be told")
-    add("--max-cost", type=float, metavar="USD", help="at most this cost, where the agent can be told")
-    add("--max-tokens", type=int, metavar="N", help="native: at most N tokens, input and output together")
+    add("--max-turns", type=count, metavar="N", help="at most N round trips to the model, where the agent can be told")
+    add("--max-cost", type=dollars, metavar="USD", help="at most this cost, where the agent can be told")
+    add("--max-tokens", type=count, metavar="N", help="native: at most N tokens, input and output together")
     add("--timeout", type=seconds, metavar="S", help="end the run after S seconds")
     add("--idle-timeout", type=seconds, metavar="S", help="end it after S seconds without progress of the agent")
     add("--settle", type=duration, default=300, metavar="MS", help="how long to wait for late output (default: 300)")
@@ -150,8 +150,11 @@ def configure(args: argparse.Namespace, told: Configuration) -> None:
     args.no_store = args.no_store or (told.store is False and not any(getattr(args, flag) for flag in _STORED))
     args.allow, args.deny = [*args.allow, *told.allow], [*args.deny, *told.deny]
     for name in ("effort", "max_turns", "max_cost", "timeout", "idle_timeout"):
+        value = getattr(told, name)
+        if name != "effort" and value is not None and not 0 < value < float("inf"):
+            raise UsageError(f"{name} in the configuration must be a number above 0, not {value}")
         if getattr(args, name) is None:
-            setattr(args, name, getattr(told, name))
+            setattr(args, name, value)
 
 
 def request_of(args: argparse.Namespace) -> Request:

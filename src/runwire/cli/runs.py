@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, get_args
 
-from runwire.cli.options import Parser
+from runwire.cli.options import Parser, count
 from runwire.errors import UnknownName, UsageError
 
 if TYPE_CHECKING:
@@ -77,6 +77,6 @@ def parser() -> Parser:
     made.add_argument("id", nargs="?", metavar="ID", help="of a run; the first characters will do")
     made.add_argument("--session", metavar="ID", help="only the runs of this session")
     made.add_argument("--status", action="append", metavar="STATUS", help="only those: running, waiting, failed ...")
-    made.add_argument("--limit", type=int, metavar="N", help="at most N")
+    made.add_argument("--limit", type=count, metavar="N", help="at most N")
     made.add_argument("--json", action="store_true", help="as a JSON array")
     return made

@@ -60,7 +60,7 @@ def parser() -> Parser:
 
 
 def _milliseconds(text: str) -> int:
-    if not text.isdecimal():
+    if not (text.isascii() and text.isdecimal()):
         raise ArgumentTypeError(f"{text!r} is no number of milliseconds")
     return int(text)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from runwire.cli.options import Parser
+from runwire.cli.options import Parser, count
 from runwire.cli.writing import say
 
 
@@ -27,6 +27,6 @@ def parser() -> Parser:
     """The options of the command."""
     made = Parser(prog="runwire search", description=__doc__, epilog="exit status: 1 if nothing was found")
     made.add_argument("text", nargs="+", metavar="TEXT", help="words that must all be there; WORD* is a beginning")
-    made.add_argument("--limit", type=int, default=20, metavar="N", help="at most N places (default: 20)")
+    made.add_argument("--limit", type=count, default=20, metavar="N", help="at most N places (default: 20)")
     made.add_argument("--json", action="store_true", help="as a JSON array")
     return made

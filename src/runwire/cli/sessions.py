@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any
 
-from runwire.cli.options import Parser
+from runwire.cli.options import Parser, count
 from runwire.errors import UsageError
 
 if TYPE_CHECKING:
@@ -106,7 +106,7 @@ def parser() -> Parser:
     )
     made.add_argument("title", nargs="*", metavar="TITLE", help="with rename")
     made.add_argument("--cwd", metavar="DIR", help="only the sessions of this directory")
-    made.add_argument("--limit", type=int, metavar="N", help="at most N")
+    made.add_argument("--limit", type=count, metavar="N", help="at most N")
     made.add_argument("--json", action="store_true", help="as a JSON array")
     made.add_argument("--wire", metavar="NAME", help="the array as another system has it: bullpen")
     return made
