@@ -224,6 +224,29 @@ def test_a_relative_schema_is_one_of_the_callers_directory(tmp_path: Path, monke
     assert str(tmp_path / "schema.json") in json.loads((tmp_path / "argv").read_text())
 
 
+def test_a_run_outside_of_its_block_says_that_it_has_to_be_entered() -> None:
+    async def whole() -> None:
+        run = runwire.run("go", harness="scripted")
+
+        async def iterate() -> None:
+            async for _ in run:
+                pass
+
+        async def batches() -> None:
+            async for _ in run.batches():
+                pass
+
+        for use in (iterate(), batches(), run.wait(), run.send("x"), run.answer("q", 1)):
+            with pytest.raises(UsageError, match="enter the run first: async with"):
+                await asyncio.wait_for(use, 5)
+        async with run:
+            assert (await run.wait()).status == "completed"
+        assert not await run.send("too late")
+        await run.cancel()
+
+    asyncio.run(whole())
+
+
 # --- run_sync --------------------------------------------------------------------------------------------------------
 
 

@@ -32,17 +32,7 @@ from runwire.pump.outlets import Outlet
 from runwire.pump.plan import Origin, Plan
 from runwire.pump.storing import committed, unkept
 from runwire.redact import Redactor
-from runwire.seams import (
-    Command,
-    Committed,
-    Context,
-    Dialect,
-    Exit,
-    Output,
-    Session,
-    Verdict,
-    dialect,
-)
+from runwire.seams import Command, Committed, Context, Dialect, Exit, Output, Session, Verdict, dialect
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -115,6 +105,11 @@ class Run:
                 self._child.kill()
             raise
 
+    def _must_be_entered(self) -> None:
+        """Outside of its block nothing goes on: who waits there would wait for ever."""
+        if not hasattr(self, "_task"):
+            raise UsageError("enter the run first: async with runwire.run(...) as run")
+
     def _done(self, task: asyncio.Task[None]) -> None:
         self._delivery.end()
         if not task.cancelled():
@@ -122,6 +117,7 @@ class Run:
 
     async def batches(self) -> AsyncIterator[list[Event]]:
         """The events, in the batches in which they came: one for each block that was read."""
+        self._must_be_entered()
         async for batch in self._delivery.batches():
             yield batch
         self._task.result()
@@ -141,11 +137,15 @@ class Run:
         return self.result
 
     async def cancel(self, message: str = "cancelled by the caller") -> None:
-        """Ask the agent to stop, then make it. Idempotent; returns at once, the stream goes on to its result."""
+        """Ask the agent to stop, then make it. Idempotent; returns at once, the stream goes on to its result.
+
+        It counts for a run that is entered only afterwards, too.
+        """
         self.stop_for("cancel", message)
 
     async def answer(self, request_id: str, value: Any) -> bool:
         """Answer a question or a permission; False where nothing of that id is open or the agent takes no answers."""
+        self._must_be_entered()
         law = self._law
         asked = None if law is None else law.contract.asked(request_id)
         if self._session is None or not await self._session.send(Command("answer", request_id, value=value)):
@@ -156,6 +156,7 @@ class Run:
 
     async def send(self, text: str, input_id: str | None = None) -> bool:
         """Say more to the agent while it works; False where it cannot be said."""
+        self._must_be_entered()
         if self._session is None or not await self._session.send(Command("steer", text=text)):
             return False
         if self._child is not None and self._law is not None and self.result is None:
