@@ -11,6 +11,7 @@ import pytest
 from native.stage import MODELS, play
 
 from runwire import events as ev
+from runwire.agent.models import Endpoint
 from runwire.seams import Command, Job
 from runwire.testing.model_server import Call, Cut, Failed, Http, Malformed, Turn, Usage
 
@@ -117,15 +118,20 @@ def test_who_asks_for_too_long_a_pause_is_not_waited_for(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize(
-    ("env", "why"),
+    ("url", "key", "why"),
     [
-        ({"ANTHROPIC_BASE_URL": "http://127.0.0.1:99999"}, "127.0.0.1:99999: "),
-        ({"ANTHROPIC_BASE_URL": "http://[::1"}, "no URL"),
-        ({"ANTHROPIC_API_KEY": "two\nlines"}, "of several lines"),
+        ("http://127.0.0.1:99999", "", "127.0.0.1:99999: "),
+        ("http://[::1", "", "no URL"),
+        ("http://127.0.0.1:9", "two\nlines", "of several lines"),
     ],
 )
-def test_what_cannot_pass_is_not_tried_again(tmp_path: Path, env: dict[str, str], why: str) -> None:
-    played = play([Turn(text="x")], tmp_path, env=env)
+def test_what_cannot_pass_is_not_tried_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, url: str, key: str, why: str
+) -> None:
+    """Settings like these are refused before the run; whatever else brings them here is told all the same."""
+    broken = Endpoint("anthropic", "x", "anthropic", url, key)
+    monkeypatch.setattr("runwire.agent.session.endpoint", lambda _name, _env: broken)
+    played = play([Turn(text="x")], tmp_path)
     assert (played.result.status, played.result.code) == ("failed", "network")
     assert why in (played.result.message or "")
     assert played.of(ev.Retry) == []
