@@ -16,6 +16,8 @@ BASH = ev.ToolStart(id="t", name="Bash", title="Bash", tool_kind="execute", inpu
 EDIT = ev.ToolStart(id="t", name="Edit", title="Edit", tool_kind="edit", locations=[ev.Location(path="/p/a.py")])
 ENCODED = ev.ToolStart(id="t", name="Bash", title="Bash", tool_kind="execute", input=Raw(b'{"command":"git log"}'))
 KEYS = ev.ToolStart(id="t", name="Edit", title="Edit", tool_kind="edit", locations=[ev.Location(path="/p/.env")])
+UPWARDS = ev.ToolStart(id="t", name="Edit", title="", tool_kind="edit", locations=[ev.Location(path="src/../a.py")])
+TWO = ev.ToolStart(id="t", name="Bash", title="Bash", tool_kind="execute", input={"command": "git log; rm x"})
 ASKED = ev.Permission(request_id="r", tool_id="t", title="Leave?", options=[])
 QUESTION = ev.Question(request_id="r", tool_id="t", questions=[])
 
@@ -47,6 +49,15 @@ def watched(call: ev.ToolStart, asked: Any = ASKED, *, hears: bool = True, **ord
         (EDIT, {"approve": "edit"}, True),
         (EDIT, {"approve": "read", "attended": True}, False),
         (KEYS, {"approve": "edit"}, False),
+        (KEYS, {"approve": "full", "options": {"rules": [rule("allow", "edit")]}}, False),
+        (KEYS, {"options": {"rules": [rule("allow", "edit:.env")]}}, True),
+        (EDIT, {"options": {"rules": [rule("allow", "edit:*.py")]}}, True),
+        (EDIT, {"options": {"rules": [rule("allow", "edit:/p/a.*")]}}, True),
+        (UPWARDS, {"options": {"rules": [rule("allow", "edit:src/*")]}}, False),
+        (UPWARDS, {"approve": "full", "options": {"rules": [rule("deny", "edit:a.py")]}}, False),
+        (TWO, {"options": {"rules": [rule("allow", "bash:git *")]}}, False),
+        (TWO, {"options": {"rules": [rule("allow", "bash:git *"), rule("allow", "bash:rm *")]}}, True),
+        (TWO, {"approve": "full", "options": {"rules": [rule("allow", "bash"), rule("deny", "bash:rm *")]}}, False),
     ],
 )
 def test_rules_and_ladder_decide(call: ev.ToolStart, order: dict[str, Any], allowed: bool) -> None:  # noqa: FBT001
