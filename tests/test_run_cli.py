@@ -243,6 +243,49 @@ def test_the_exit_status_is_the_verdict(acme: Cli, line: str, status: int) -> No
         assert f"Error: {message}\n" in done.stderr
 
 
+@pytest.mark.parametrize(
+    ("body", "arguments", "status"),
+    [
+        (GOOD, [], 0),
+        ("init()", [], 1),
+        ("init(); forever()", ["--timeout", "0.5"], 1),
+        ('result("log in", is_error=True, api_error_status=401)', [], 1),
+        (GOOD, ["--cwd", "gone"], 1),
+        (GOOD, ["--resume", "gone"], 1),
+        (GOOD, ["--sandbox"], 1),
+        (GOOD, ["--resume", "x", "--continue"], 1),
+        (GOOD, ["--nonsense"], 2),
+        (GOOD, ["--max-turns", "0"], 2),
+    ],
+)
+def test_the_wire_bullpen_has_its_own_two_statuses(cli: Cli, body: str, arguments: list[str], status: int) -> None:
+    done = cli.agent(body, "--wire", "bullpen,cap=1000", *arguments)
+    assert done.returncode == status, done.stderr
+    if done.stdout:
+        assert json.loads(done.stdout.splitlines()[-1])["error"] == bool(status)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_the_wire_bullpen_ends_a_cancelled_run_with_1(cli: Cli, number: signal.Signals) -> None:
+    run = cli.begin('init(); call("m", "t", "Bash", {}); forever()', "--wire", "bullpen", "--no-store")
+    assert run.stdout
+    run.stdout.readline()
+    run.send_signal(number)
+    out, _ = run.communicate(timeout=20)
+    last = json.loads(out.splitlines()[-1])
+    assert (run.returncode, last["kind"], last["error"]) == (1, "result", True)
+
+
+@pytest.mark.parametrize("harness", ["scripted", "claude"])
+def test_a_store_that_cannot_be_written_is_told_once(cli: Cli, harness: str) -> None:
+    cli.env["RUNWIRE_HOME"] = "/proc/x"
+    command = [] if harness == "scripted" else ["--command", agent(cli.folder, GOOD)]
+    done = cli("run", "hi", "--harness", harness, *command)
+    (line,) = done.stderr.splitlines()
+    assert (done.returncode, done.stdout) == (4, "")
+    assert line.startswith("Error: the store /proc/x cannot be written: ")
+
+
 @pytest.mark.parametrize("option", ["--timeout", "--idle-timeout"])
 def test_a_time_out_is_status_3(cli: Cli, option: str) -> None:
     done = cli.agent('init(); say("m", "x"); forever()', option, "0.5", "--json")

@@ -138,3 +138,12 @@ def _whole(text: str) -> int | None:
 def default_wire() -> str:
     """What stdout speaks when nothing is said: the whole run for a person who watches, the answer alone for a pipe."""
     return "terminal" if sys.stdout.isatty() else "text"
+
+
+def is_plain(wire: str) -> bool:
+    """Whether programs that read this wire know two statuses only: 0, and 1 for any error (`bullpen`).
+
+    >>> is_plain("bullpen,cap=0"), is_plain("runwire")
+    (True, False)
+    """
+    return wire.partition(",")[0] == "bullpen"

@@ -7,9 +7,9 @@ import time
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from runwire.cli.options import default_wire
+from runwire.cli.options import default_wire, is_plain
 from runwire.cli.run_options import configure, parser, prompt_of, request_of, wire_of, wish_of
-from runwire.errors import NotReady, UsageError
+from runwire.errors import NotReady, RunwireError, UsageError
 
 if TYPE_CHECKING:
     import argparse
@@ -38,7 +38,18 @@ class Asked(NamedTuple):
 def main(argv: list[str]) -> int:
     """Run the command."""
     args = parser().parse_args(argv)
-    wire, wish = wire_of(args, default_wire()), wish_of(args)
+    wire = wire_of(args, default_wire())
+    try:
+        return _told(args, wire)
+    except RunwireError as error:
+        if is_plain(wire):
+            error.exit_status = 1
+        raise
+
+
+def _told(args: argparse.Namespace, wire: str) -> int:
+    """Do what was said."""
+    wish = wish_of(args)
     cwd = os.path.abspath(args.cwd or ".")
     _configure(args, cwd)
     request, prompt = request_of(args), prompt_of(args)
@@ -86,7 +97,6 @@ def _dispatched(asked: Asked) -> int:
 
 def _run(asked: Asked, sinks: list[Any], stack: ExitStack) -> int:
     from runwire.cli.stream import Signals, Stream
-    from runwire.seams.storing import Busy
     from runwire.sessions import choose, shown
 
     args, store = asked.args, asked.store
@@ -102,7 +112,7 @@ def _run(asked: Asked, sinks: list[Any], stack: ExitStack) -> int:
         return stream.run(missing=_hint(chosen.request, plan))
     finally:
         if store is not None:
-            if not isinstance(plan.child, Busy):  # else it never was ours
+            if plan.journal is not None:  # else it never was ours, or the store is in trouble and the run has told it
                 _serve_on(store, plan.session_id)
             store.close()
 

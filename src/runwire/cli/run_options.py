@@ -28,7 +28,8 @@ _EPILOG = """examples:
   runwire run "fix the build" --harness claude --bg --worktree
 
 exit status: 0 completed, 1 failed, 2 usage, 3 timed out, 4 not ready (program missing, no login),
-5 permission denied, 6 a limit (turns, cost, tokens, refused), 130 / 143 cancelled by SIGINT / SIGTERM
+5 permission denied, 6 a limit (turns, cost, tokens, refused), 130 / 143 cancelled by SIGINT / SIGTERM;
+with --wire bullpen 0 completed and 1 for everything else that the options themselves do not rule out
 """
 _FORMATS = {"text": "text", "json": "runwire,only=result", "stream-json": "runwire"}
 _STORED = ("resume", "latest", "fork", "queue", "bg", "worktree")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from runwire import events as ev
+from runwire.cli.options import is_plain
 
 if TYPE_CHECKING:
     from runwire.seams.storing import RunRecord
@@ -15,7 +16,7 @@ TERMINATED = 143
 _WHY = 200
 
 
-def exit_status(result: ev.Result | RunRecord | None, signal: int | None = None) -> int:
+def exit_status(result: ev.Result | RunRecord | None, signal: int | None = None, *, wire: str = "runwire") -> int:
     """0 completed; 1 failed; 3 timed out; 4 not ready; 5 permission denied; 6 a limit; 130 and 143 cancelled.
 
     >>> exit_status(None)
@@ -23,6 +24,8 @@ def exit_status(result: ev.Result | RunRecord | None, signal: int | None = None)
     """
     if result is None:
         return 1
+    if is_plain(wire):
+        return 0 if result.status == "completed" else 1
     match result.status:
         case "completed":
             return 0

@@ -125,7 +125,7 @@ class Stream:
             return 1
         if self._closed and not self._go_on and number is None and run.result and run.result.status == "cancelled":
             return 0
-        return exit_status(run.result, number if number != signal.SIGHUP else signal.SIGTERM)
+        return exit_status(run.result, number if number != signal.SIGHUP else signal.SIGTERM, wire=self._wire)
 
     async def _stream(self) -> Run:
         import asyncio
@@ -186,7 +186,7 @@ class Stream:
         """The reader does not read and the user wants out: end the agent, then do not wait for the reader."""
         await run.abandon()
         await run.__aexit__(None, None, None)
-        os._exit(exit_status(run.result, self._signals.number))
+        os._exit(exit_status(run.result, self._signals.number, wire=self._wire))
 
 
 def _writable() -> bool:
