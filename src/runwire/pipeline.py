@@ -16,7 +16,7 @@ from runwire import __version__
 from runwire import events as ev
 from runwire.contract import Contract
 from runwire.contract.relay import Relay
-from runwire.errors import UsageError
+from runwire.errors import UnknownName, UsageError
 from runwire.events import WIRE, Event
 from runwire.formats.codes import code_of
 from runwire.framing import CAP, Lost, Piece, clean, framer
@@ -223,7 +223,8 @@ class Unfinished:
             said = contract.close(end, now)[-1]
             return [_changed(said, seq=self._stored + 1, code=self._fatal.code, message=self._fatal.message)]
         out = [] if self._stored else contract.open(now)
-        out += contract.stamp(contract.endings(), now)[self._stored - self._given :]  # a usage may have been held back
+        held = max(self._stored - self._given, 0)  # a usage, say; less than none, where what is stored is damaged
+        out += contract.stamp(contract.endings(), now)[held:]
         self.tools = sum(isinstance(event, ev.ToolEnd) for event in out)
         out += contract.push([ev.Diagnostic(source="runwire", message=remark)], now)
         out += contract.close(end, now)
@@ -268,11 +269,17 @@ _ENCODED: dict[type[Event], str] = {ev.ToolStart: "input", ev.ToolEnd: "output"}
 def encoder_of(wire: str) -> tuple[Dialect, Encoder]:
     """The dialect and a fresh encoder of a wire, options and all. Raises UsageError for one that cannot be written."""
     name, options = parse_wire(wire)
-    found = find_dialect(name)[0]
+    try:
+        found = find_dialect(name)[0]
+    except UnknownName:
+        raise UnknownName("wire", name, _writable()) from None
     if found.encoder is None:
-        writable = [other for other in names("dialects") if find_dialect(other)[0].encoder is not None]
-        raise UsageError(f"the wire {name!r} can be read, not written; these can be written: {', '.join(writable)}")
+        raise UsageError(f"the wire {name!r} can be read, not written; these can be written: {', '.join(_writable())}")
     return found, found.encoder(options)
+
+
+def _writable() -> list[str]:
+    return [name for name in names("dialects") if find_dialect(name)[0].encoder is not None]
 
 
 def _decoder(dialect: Dialect, context: Context) -> Decoder:

@@ -5,11 +5,10 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from msgspec.json import Decoder
-
 from runwire import events as ev
 from runwire.background import say
 from runwire.errors import UsageError
+from runwire.seams.lines import event_of
 from runwire.seams.storing import LIVE, blocks
 from runwire.sessions.following import follow
 
@@ -29,12 +28,11 @@ _WANTED = (b'{"kind":"question"', b'{"kind":"permission"', b'{"kind":"resolved"'
 def open_requests(store: Store, run_id: str) -> list[Asked]:
     """The questions and permissions that are open, oldest first."""
     found: dict[str, Asked] = {}
-    decode = Decoder(ev.AnyEvent).decode
     for block in blocks(store.reader(run_id)):
         for line in block.split(b"\n"):
             if not line.startswith(_WANTED):
                 continue
-            event = decode(line)
+            event = event_of(line)
             if isinstance(event, ev.Resolved):
                 found.pop(event.request_id, None)
             elif isinstance(event, ev.Question | ev.Permission):

@@ -35,9 +35,10 @@ def main(argv: list[str]) -> int:
     from runwire.cli.screen import fitted
 
     wire = args.wire or ("runwire" if args.json else default_wire())
-    show = Show(fitted(wire))
+    wire = fitted(wire)
     with opened() as store:
         run = found_run(store, args.run)
+        show = Show(wire, run.run_id, args.after)
         try:
             return look_on(store, run.run_id, args.after, show, follow_on=not args.no_follow)
         except KeyboardInterrupt:
@@ -78,7 +79,7 @@ def look_on(store: Store, run_id: str, after: int, show: Show, *, follow_on: boo
             _tell_waiting(store.run(run_id))
     show.close()
     if show.result is None:
-        return _without_result(store.run(run_id), after)
+        return _without_result(store.run(run_id), after, damaged=show.damaged)
     if show.result.error and not show.tells and (line := farewell(show.result, "")):
         say(line)
     return exit_status(show.result)
@@ -90,25 +91,27 @@ def _tell_waiting(run: RunRecord) -> None:
         say(f"[it waits for its turn in the session {run.session_id}; to take it back: runwire stop {run.run_id}]")
 
 
-def _without_result(run: RunRecord, after: int) -> int:
-    """The status where no result was shown: it goes on, or its result is before the place that was asked for."""
+def _without_result(run: RunRecord, after: int, *, damaged: bool) -> int:
+    """The status where no result was shown: it goes on, its result is before the place asked for, or is damaged."""
     from runwire.seams.storing import LIVE
 
     if run.status in LIVE:
         asks = f"; it asks: runwire answer {run.run_id}" if run.status == "waiting" else ""
         say(f"[the run goes on: {run.status}{asks}]")
         return exit_status(None)
-    return exit_status(run) if after else exit_status(None)
+    return exit_status(run) if after or damaged else exit_status(None)
 
 
 class Show:
-    """Stored lines to stdout in a wire. What is in the wire of the store already passes as it is."""
+    """Stored lines of a run to stdout in a wire. What is in the wire of the store already passes as it is."""
 
-    def __init__(self, wire: str, write: Callable[[bytes], object] = write_all) -> None:
+    def __init__(self, wire: str, run_id: str, after: int = 0, write: Callable[[bytes], object] = write_all) -> None:
         from runwire.cli.screen import follow, is_terminal
         from runwire.dialects.runwire import CAP
         from runwire.pipeline import encoder_of
+        from runwire.seams.lines import Lines
 
+        self._lines = Lines(run_id, after)
         self.result: ev.Result | None = None
         self.tells = is_terminal(wire)
         """Whether the wire itself tells a person what went wrong."""
@@ -119,23 +122,28 @@ class Show:
 
     def __call__(self, block: bytes) -> None:
         """Show whole lines."""
-        from msgspec.json import Decoder
-
         from runwire import events as ev
 
-        at = block.rfind(b"\n", 0, -1) + 1
-        if len(block) <= self._passes:
-            self._write(block)
-            events = Decoder(ev.AnyEvent).decode_lines(block[at:])
-        else:
-            events = Decoder(ev.AnyEvent).decode_lines(block)
-            self._write(self._encoder.encode(events))
+        events = self._lines.feed(block)
+        passes = self._lines.whole and len(block) <= self._passes
+        self._write(block if passes else self._encoder.encode(events))
         if events and isinstance(events[-1], ev.Result):
             self.result = events[-1]
 
+    @property
+    def damaged(self) -> bool:
+        """Whether something could not be read."""
+        return self._lines.damaged > 0
+
     def close(self) -> None:
-        """What the wire needs at its end."""
+        """What the wire needs at its end; on stderr, since few wires tell it, what could not be read."""
+        from runwire.seams.lines import left_out
+
+        if events := self._lines.close():
+            self._write(self._encoder.encode(events))
         self._write(self._encoder.close())
+        if self._lines.damaged:
+            say(f"runwire: {left_out(self._lines.damaged)}")
 
 
 def parser() -> Parser:

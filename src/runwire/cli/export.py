@@ -14,8 +14,9 @@ def main(argv: list[str]) -> int:
     from runwire.seams.storing import blocks
 
     with opened() as store:
-        show = Show(fitted(args.wire))
-        for block in blocks(store.reader(found_run(store, args.run).run_id)):
+        wire, run = fitted(args.wire), found_run(store, args.run)
+        show = Show(wire, run.run_id)
+        for block in blocks(store.reader(run.run_id)):
             show(block)
         show.close()
     return 0

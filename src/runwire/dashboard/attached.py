@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, ClassVar
 
-from msgspec.json import Decoder
 from rich.text import Text
 from textual.binding import Binding, BindingType
 from textual.screen import Screen
@@ -14,8 +13,8 @@ from textual.widgets import Static
 from runwire.dashboard.drawing import MARKS, NARROW, Key, cost, keys, plain, since, status
 from runwire.dashboard.sheet import Sheet
 from runwire.dialects.terminal.ink import cells, cut
-from runwire.events import AnyEvent
 from runwire.pipeline import encoder_of
+from runwire.seams.lines import Lines
 from runwire.sessions.following import follow
 
 if TYPE_CHECKING:
@@ -120,14 +119,14 @@ class Attached(Screen[None]):
 
 def drawn(store: Store, session_id: str, run_id: str, width: int, over: Callable[[], bool]) -> Iterator[str]:
     """A run as the wire `terminal` draws it, live, and then each later run of the session."""
-    decode = Decoder(AnyEvent).decode_lines
     while not over():
         encoder = encoder_of(f"terminal,width={width},color=1,dumb=1")[1]
+        lines = Lines(run_id)
         for block in follow(store, run_id):
             if over():
                 return
             if block:
-                yield encoder.encode(decode(block)).decode("utf-8", "replace")
+                yield encoder.encode(lines.feed(block)).decode("utf-8", "replace")
         yield encoder.close().decode("utf-8", "replace")
         later = None
         while later is None and not over():

@@ -4,30 +4,24 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import msgspec
-from msgspec import DecodeError
-
 from runwire import events as ev
 from runwire.dialects.terminal.describe import about
 from runwire.dialects.terminal.ink import flat, harmless
-from runwire.events import AnyEvent
+from runwire.seams.lines import event_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from runwire.events import Event
 
-_EVENTS: msgspec.json.Decoder[AnyEvent] = msgspec.json.Decoder(AnyEvent)
 _LONGEST = 400
 
 
 def events_in(lines: bytes) -> Iterator[Event]:
     """The events of whole lines; what is none is passed over."""
     for line in lines.split(b"\n"):
-        try:
-            yield _EVENTS.decode(line)
-        except (DecodeError, UnicodeDecodeError):
-            continue
+        if event := event_of(line):
+            yield event
 
 
 def doing(lines: bytes) -> str:

@@ -133,15 +133,20 @@ class Order(Struct, kw_only=True):
 
 
 class Recovery(Struct, kw_only=True):
-    """A run that nobody ended and that has its result now. `tools`: calls marked interrupted; `cut`: torn bytes."""
+    """A run that nobody ended and that has its result now. `tools`: calls marked interrupted; `cut`: torn bytes.
+
+    `damaged`: lines before that which cannot be read.
+    """
 
     run_id: str
     session_id: str
     tools: int
     cut: int
+    damaged: int = 0
 
     def __str__(self) -> str:
         torn = f", {self.cut} torn bytes cut" if self.cut else ""
+        torn += f", {self.damaged} damaged line(s) left as found" if self.damaged else ""
         return f"recovered interrupted run {self.run_id}: {self.tools} tool call(s) marked interrupted{torn}"
 
 

@@ -225,15 +225,14 @@ def _parent(store: Store, session: SessionRecord) -> SessionRecord | None:
 
 def events_of(store: Store, session: SessionRecord) -> Iterator[Event]:
     """Everything that happened in a session, run by run; of one that was forked, first what had happened till then."""
-    from msgspec.json import Decoder
-
-    from runwire.events import AnyEvent
+    from runwire.seams.lines import Lines
     from runwire.seams.storing import blocks
 
-    decode = Decoder(AnyEvent).decode_lines
     for run, end in _line(store, session):
+        lines = Lines(run.run_id)
         for block in blocks(store.reader(run.run_id)):
-            yield from (event for event in decode(block) if not end or event.ts <= end)
+            yield from (event for event in lines.feed(block) if not end or event.ts <= end)
+        yield from lines.close()
 
 
 def _line(store: Store, session: SessionRecord) -> list[tuple[RunRecord, int]]:

@@ -7,9 +7,7 @@ import time
 from collections.abc import AsyncIterator, Iterator
 from typing import TYPE_CHECKING
 
-from msgspec.json import Decoder
-
-from runwire.events import AnyEvent
+from runwire.seams.lines import Lines
 from runwire.seams.storing import LIVE
 from runwire.sessions.serving import look
 
@@ -36,12 +34,14 @@ def follow(store: Store, run_id: str, after: int = 0) -> Iterator[bytes]:
 
 async def follow_events(store: Store, run_id: str, after: int = 0) -> AsyncIterator[Event]:
     """The same, as events, in an event loop."""
-    decode = Decoder(AnyEvent).decode_lines
+    lines = Lines(run_id, after)
     for block in looks(store, run_id, after):
-        for event in decode(block) if block else ():
+        for event in lines.feed(block) if block else ():
             yield event
         if not block:
             await asyncio.sleep(EVERY)
+    for event in lines.close():
+        yield event
 
 
 def looks(store: Store, run_id: str, after: int = 0) -> Iterator[bytes]:

@@ -6,11 +6,8 @@ import os
 import platform
 from typing import TYPE_CHECKING
 
-import msgspec
-from msgspec import DecodeError
-
 from runwire import events as ev
-from runwire.events import AnyEvent
+from runwire.seams.lines import event_of
 from runwire.seams.storing import RunRecord, SessionRecord
 from runwire.store.sqlite.claims import insert_run, insert_session
 from runwire.store.sqlite.journal import Facts
@@ -21,7 +18,6 @@ if TYPE_CHECKING:
 
     from runwire.store.sqlite.place import Place
 
-_EVENTS: msgspec.json.Decoder[AnyEvent] = msgspec.json.Decoder(AnyEvent)
 _ENOUGH = 1 << 16
 _END = ".ndjson"
 
@@ -58,7 +54,7 @@ def _enter_all(place: Place, database: sqlite3.Connection, names: list[str]) -> 
         facts = Facts(start.run_id, start.session_id, 1)
         with open(os.path.join(folder, name), "rb") as file:
             for line in file:
-                if event := _event(line):
+                if event := event_of(line):
                     facts.add(event)
         facts.write(database)
 
@@ -67,7 +63,7 @@ def _head(path: str) -> tuple[ev.Started, str] | None:
     """How a run began, and with what prompt; None for a file that holds none."""
     try:
         with open(path, "rb") as file:
-            events = [event for line in file.readlines(_ENOUGH) if (event := _event(line))]
+            events = [event for line in file.readlines(_ENOUGH) if (event := event_of(line))]
     except OSError:
         return None
     start = next((event for event in events if isinstance(event, ev.Started)), None)
@@ -90,10 +86,3 @@ def _enter(database: sqlite3.Connection, start: ev.Started, prompt: str) -> None
     )  # fmt: skip
     insert_run(database, run, "running")
     database.execute("UPDATE runs SET host = ? WHERE run_id = ?", (platform.node(), run.run_id))
-
-
-def _event(line: bytes) -> ev.Event | None:
-    try:
-        return _EVENTS.decode(line)
-    except (DecodeError, UnicodeDecodeError):
-        return None

@@ -8,17 +8,16 @@ from __future__ import annotations
 import os
 import platform
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-import msgspec
-from msgspec import DecodeError, ValidationError
+from msgspec.structs import replace
 
 from runwire import events as ev
 from runwire.dialects.runwire import RunwireEncoder
 from runwire.errors import NotReady
-from runwire.events import AnyEvent
 from runwire.pipeline import Unfinished, started
 from runwire.seams import Exit
+from runwire.seams.lines import event_of, left_out
 from runwire.seams.storing import LIVE, Recovery, RunRecord
 from runwire.store.sqlite import rows
 from runwire.store.sqlite.journal import Facts
@@ -33,7 +32,6 @@ if TYPE_CHECKING:
     from runwire.events import Event
     from runwire.store.sqlite.place import Place
 
-_EVENTS: msgspec.json.Decoder[AnyEvent] = msgspec.json.Decoder(AnyEvent)
 _DEAD = f"WHERE host = ? AND (status = 'running' OR status = 'queued' AND (generation >= {TRIES} OR NOT {IN_INBOX}))"
 
 
@@ -85,55 +83,60 @@ def recover_run(place: Place, run: RunRecord) -> Recovery:
     start = started(run.harness, run.run_id, run.session_id, cwd=run.cwd)
     story = Unfinished(start)
     path = place.segment(run.run_id)
-    size, cut = _read(path, story, facts)
+    found = _read(path, run.run_id, story, facts)
     closing: list[Event] = []
     if story.result is None:
-        closing = story.close(_end(run), now(), _remark(run, cut))
-        if size == 0 and run.prompt:
+        closing = story.close(_end(run), now(), _remark(run, found))
+        if found.size == 0 and run.prompt:
             closing.insert(1, ev.Input(text=run.prompt, source="prompt"))
-            closing = _numbered(closing)
-    if closing or cut:
-        _append(place, path, size, closing)
+        closing = _numbered(closing, found.last)
+    if closing or found.cut:
+        _append(place, path, found.size, closing)
     for event in closing:
         facts.add(event)
     facts.save(place)
     place.database.execute("UPDATE inbox SET taken = 1, body = '' WHERE run_id = ?", (run.run_id,))
-    return Recovery(run_id=run.run_id, session_id=run.session_id, tools=story.tools, cut=cut)
+    return Recovery(
+        run_id=run.run_id, session_id=run.session_id, tools=story.tools, cut=found.cut, damaged=found.damaged
+    )
 
 
 def last_words(path: str, lost: Event, message: str) -> list[Event]:
     """What ends a run of which `lost`, and all behind it, could not be kept."""
     story = Unfinished(lost if isinstance(lost, ev.Started) else started("", lost.run_id, ""))
-    _read(path, story, Facts(lost.run_id, "", 0))
-    return story.close(Exit(cause="fault", message=message), now(), message)
+    found = _read(path, lost.run_id, story, Facts(lost.run_id, "", 0))
+    return _numbered(story.close(Exit(cause="fault", message=message), now(), message), found.last)
 
 
-def _read(path: str, story: Unfinished, facts: Facts) -> tuple[int, int]:
-    """Feed what is whole; the size of that, and how much was torn behind it."""
-    good = seq = 0
+class _Found(NamedTuple):
+    """What is stored of a run: bytes up to its last event, torn bytes behind it, damaged lines before it."""
+
+    size: int
+    cut: int
+    damaged: int
+    last: int
+
+
+def _read(path: str, run_id: str, story: Unfinished, facts: Facts) -> _Found:
+    """Feed what is whole. A damaged line between whole ones costs itself: another remark stands for it in the story."""
+    size = at = last = lost = damaged = 0
     if not os.path.exists(path):
-        return 0, 0
+        return _Found(0, 0, 0, 0)
     with open(path, "rb") as file:
         for line in file:
-            event = _event(line, seq + 1)
-            if event is None:
-                break
-            seq += 1
-            good += len(line)
+            most = max(lost, (at - size) // _SHORTEST)  # events that may have been in what is damaged
+            at += len(line)
+            event = event_of(line) if line.endswith(b"\n") else None
+            if event is None or event.run_id != run_id or not last < event.seq <= last + 1 + most:
+                lost += 1
+                continue
+            size, damaged = at, damaged + lost
+            for _ in range(last + 1, event.seq):
+                story.feed([ev.Diagnostic(source="runwire", message=left_out(lost))])
+            lost, last = 0, event.seq  # before it is fed: what is damaged may be numbered anew there
             story.feed([event])
             facts.add(event)
-        return good, os.fstat(file.fileno()).st_size - good
-
-
-def _event(line: bytes, seq: int) -> Event | None:
-    """A whole line that is the event of that number, else None."""
-    if not line.endswith(b"\n"):
-        return None
-    try:
-        event = _EVENTS.decode(line)
-    except (DecodeError, ValidationError, UnicodeDecodeError):
-        return None
-    return event if event.seq == seq else None
+        return _Found(size, os.fstat(file.fileno()).st_size - size, damaged, last)
 
 
 def _append(place: Place, path: str, size: int, events: Sequence[Event]) -> None:
@@ -159,17 +162,21 @@ def _end(run: RunRecord) -> Exit:
     return Exit(cause="lost", message=f"the runwire process that ran it was gone{when}")
 
 
-def _remark(run: RunRecord, cut: int) -> str:
-    torn = f"; {cut} bytes of a torn record were cut off" if cut else ""
-    return f"recovered: {_end(run).message}{torn}"
+def _remark(run: RunRecord, found: _Found) -> str:
+    torn = f"; {found.cut} bytes of a torn record were cut off" if found.cut else ""
+    damaged = f"; {left_out(found.damaged)}" if found.damaged else ""
+    return f"recovered: {_end(run).message}{torn}{damaged}"
 
 
-def _numbered(events: list[Event]) -> list[Event]:
-    from msgspec.structs import replace
-
+def _numbered(events: list[Event], last: int) -> list[Event]:
+    """These events, to be stored behind the one of that number."""
+    if not events or [event.seq for event in events] == list(range(last + 1, last + 1 + len(events))):
+        return events
     first = events[0]
-    return [replace(event, seq=at, run_id=first.run_id, ts=first.ts) for at, event in enumerate(events, 1)]
+    return [replace(event, seq=at, run_id=first.run_id, ts=first.ts) for at, event in enumerate(events, last + 1)]
 
 
+_SHORTEST = 50
+"""Bytes that a line has at least."""
 _MOMENT = 0.5
 _TICK = 0.01

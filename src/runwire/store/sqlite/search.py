@@ -9,12 +9,12 @@ import sqlite3
 from typing import TYPE_CHECKING
 
 import msgspec
-from msgspec import UNSET, DecodeError
+from msgspec import UNSET
 
 from runwire import events as ev
 from runwire.errors import NotReady
-from runwire.events import AnyEvent
 from runwire.events.values import clean
+from runwire.seams.lines import event_of
 from runwire.seams.storing import Hit
 from runwire.store.sqlite.segment import BLOCK
 
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 LONGEST = 20_000
 """Characters of one output that are searched: the beginning."""
 _SAID = tuple(f'{{"kind":"{kind}"'.encode() for kind in ("input", "message", "tool_start", "tool_end"))
-_EVENTS: msgspec.json.Decoder[AnyEvent] = msgspec.json.Decoder(AnyEvent)
 
 
 def search(place: Place, text: str, limit: int) -> list[Hit]:
@@ -93,10 +92,7 @@ def _take_in(place: Place) -> None:
 
 def _said(line: bytes) -> tuple[str, str, int, str, int] | None:
     """What one line says, as a row."""
-    try:
-        event = _EVENTS.decode(line)
-    except (DecodeError, UnicodeDecodeError):
-        return None
+    event = event_of(line)
     match event:
         case ev.Input() | ev.Message():
             text = event.text
