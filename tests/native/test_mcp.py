@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import socket
 import subprocess
@@ -10,6 +11,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import processes
 import pytest
 from native.stage import play
 
@@ -77,6 +79,51 @@ def test_a_server_that_does_not_start(tmp_path: Path) -> None:
     played = play([Turn(text="x")], tmp_path, options={"mcp": {"gone": {"command": str(tmp_path / "none")}}})
     assert (played.result.status, played.result.code) == ("failed", "spawn_failed")
     assert "the MCP server gone does not answer" in (played.result.message or "")
+
+
+@pytest.mark.parametrize("how", ["cancel", "timeout"])
+def test_a_server_that_only_sleeps_can_be_cancelled(tmp_path: Path, how: str) -> None:
+    async def later(run: Any) -> None:
+        await asyncio.sleep(0.5)
+        await run.cancel()
+
+    def watch(event: ev.Event, run: Any) -> Any:
+        return later(run) if how == "cancel" and isinstance(event, ev.Session) else None
+
+    command = {"command": "/bin/sh", "args": ["-c", f"echo $$ > {tmp_path}/pid; exec sleep 300"]}
+    begun = time.monotonic()
+    limit = {"timeout": 1.0} if how == "timeout" else {}
+    played = play([Turn(text="x")], tmp_path, watch=watch, options={"mcp": {"idle": command}}, **limit)
+    assert time.monotonic() - begun < 15
+    assert (played.result.status, played.result.code) == {
+        "cancel": ("cancelled", None),
+        "timeout": ("failed", "timeout"),
+    }[how]
+    pid = tmp_path / "pid"
+    assert not (pid.exists() and processes.lives(int(pid.read_text())))
+
+
+def test_a_server_that_says_nothing_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("runwire.agent.mcp.PATIENCE", 0.5)
+    played = play([Turn(text="x")], tmp_path, options={"mcp": {"idle": {"command": "sleep", "args": ["300"]}}})
+    assert (played.result.status, played.result.code) == ("failed", "spawn_failed")
+    assert played.result.message == "the MCP server idle does not answer: nothing within 0.5 s"
+
+
+@pytest.mark.parametrize(
+    "server",
+    [
+        {"command": "/bin/sh", "args": ["-c", "exit 3"]},
+        {"url": "http://127.0.0.1:9/mcp"},
+    ],
+)
+def test_a_server_that_leaves_is_named_with_the_cause(tmp_path: Path, server: dict[str, Any]) -> None:
+    played = play([Turn(text="x")], tmp_path, options={"mcp": {"odd": server}})
+    assert (played.result.status, played.result.code) == ("failed", "spawn_failed")
+    message = played.result.message or ""
+    assert message.startswith("the MCP server odd does not answer: ")
+    assert "TaskGroup" not in message
+    assert "ExceptionGroup" not in message
 
 
 @pytest.mark.parametrize("text", ["{", "[]", '{"mcpServers": {"x": {}}}'])

@@ -11,6 +11,7 @@ from shutil import which
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
+import processes
 import pytest
 from native.stage import MODELS, play
 
@@ -338,3 +339,20 @@ def test_an_unknown_sandbox_is_refused(tmp_path: Path) -> None:
 
     with pytest.raises(UsageError, match="on and strict"):
         wrapper("loose", tmp_path)
+
+
+def test_a_local_model_that_is_still_loading_can_be_cancelled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Loading a large one takes minutes."""
+
+    def watch(event: ev.Event, run: Any) -> Any:
+        return run.cancel() if isinstance(event, ev.Session) else None
+
+    before = processes.children()
+    sleeper = tmp_path / "sleeper"
+    sleeper.write_text("#!/bin/sh\nexec sleep 300\n")
+    sleeper.chmod(0o755)
+    monkeypatch.setattr("runwire.agent.local.sys.executable", str(sleeper))
+    monkeypatch.setattr("runwire.agent.local.weights", lambda _name: "none")
+    played = play([Turn(text="x")], tmp_path, model="local", watch=watch)
+    assert played.result.status == "cancelled"
+    assert processes.children() <= before

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from pathlib import Path
@@ -17,7 +18,7 @@ from urllib.parse import urlsplit
 
 from runwire.agent.models import PROVIDERS, Endpoint, is_sendable, url_of
 from runwire.errors import NotReady
-from runwire.process import Child, blocks, spawn
+from runwire.process import blocks, spawn
 from runwire.seams import Launch
 
 ASKED = ("ollama", "lmstudio", "llamacpp")
@@ -75,17 +76,20 @@ def weights(name: str) -> str:
     return str(files[0])
 
 
-async def serve(model: Endpoint, env: dict[str, str]) -> tuple[Child, Endpoint]:
-    """Start llama.cpp's server for a local model; give it and the endpoint at which it listens."""
+@asynccontextmanager
+async def served(model: Endpoint, env: dict[str, str]) -> AsyncIterator[Endpoint]:
+    """Start llama.cpp's server for a local model, and give the endpoint at which it listens; it ends with the block."""
     argv = [sys.executable, "-m", "runwire.agent.llama_server", weights(model.model)]
     child = spawn(Launch(argv=argv, env=env, stdin=None, dialect="text"), str(Path.cwd()))
-    said = b""
-    async for block in blocks(child):
-        said += block
-        if b"\n" in said:
-            break
-    address = said.split(b"\n", 1)[0].decode("utf-8", "replace").strip()
-    if not address.startswith("http"):
+    try:
+        said = b""
+        async for block in blocks(child):
+            said += block
+            if b"\n" in said:
+                break
+        address = said.split(b"\n", 1)[0].decode("utf-8", "replace").strip()
+        if not address.startswith("http"):
+            raise NotReady(f"llama.cpp could not load {model.model or 'its weights'}")
+        yield replace(model, base_url=f"{address}/v1")
+    finally:
         await child.stop()
-        raise NotReady(f"llama.cpp could not load {model.model or 'its weights'}")
-    return child, replace(model, base_url=f"{address}/v1")

@@ -7,9 +7,10 @@ called `mcp__SERVER__TOOL`. A server that does not answer is an error that names
 
 from __future__ import annotations
 
+import asyncio
 import json
-from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -54,8 +55,6 @@ async def tools_of(servers: dict[str, dict[str, Any]], env: dict[str, str], cwd:
         from mcp import Client, StdioServerParameters
     except ImportError:
         raise NotReady("MCP servers need the SDK", "pip install 'runwire[mcp]'") from None
-    import asyncio
-
     async with AsyncExitStack() as stack:
         tools: list[Tool] = []
         for name, server in servers.items():
@@ -66,13 +65,56 @@ async def tools_of(servers: dict[str, dict[str, Any]], env: dict[str, str], cwd:
                 cwd=cwd,
             )
             try:
-                async with asyncio.timeout(PATIENCE):
+                with _limit(PATIENCE):
                     client = await stack.enter_async_context(Client(target, read_timeout_seconds=CALL))
                     listed = await client.list_tools()
             except Exception as error:  # noqa: BLE001 - the SDK and the server may raise anything
-                raise NotReady(f"the MCP server {name} does not answer: {type(error).__name__}: {error}") from None
+                raise NotReady(f"the MCP server {name} does not answer: {_why(error)}") from None
             tools += [_tool(name, client, found) for found in listed.tools]
         yield tools
+
+
+@contextmanager
+def _limit(seconds: float) -> Iterator[None]:
+    """A time-out that holds its peace when the task is being cancelled already.
+
+    To be cancelled twice would cut off how the SDK ends a server, and then it waits for that server for ever.
+    """
+    task, fired = asyncio.current_task(), False
+
+    def fire() -> None:
+        nonlocal fired
+        if task is not None and not task.cancelling():
+            fired = True
+            task.cancel()
+
+    timer = asyncio.get_running_loop().call_later(seconds, fire)
+    try:
+        yield
+    except asyncio.CancelledError:
+        if fired and task is not None and task.uncancel() == 0:
+            raise TimeoutError from None
+        raise
+    finally:
+        timer.cancel()
+
+
+def _why(error: BaseException) -> str:
+    """The innermost cause: the SDK works in task groups, and a group says nothing of what is in it.
+
+    >>> _why(ExceptionGroup("unhandled errors in a TaskGroup", [ExceptionGroup("x", [OSError("no such host")])]))
+    'OSError: no such host'
+    """
+    while True:
+        if isinstance(error, BaseExceptionGroup):
+            error = error.exceptions[0]
+        elif error.__cause__ is not None:
+            error = error.__cause__
+        else:
+            break
+    if isinstance(error, TimeoutError) and not str(error):
+        return f"nothing within {PATIENCE:g} s"
+    return f"{type(error).__name__}: {error}".removesuffix(": ")
 
 
 def _tool(server: str, client: Any, found: Any) -> Tool:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from runwire import events as ev
 from runwire.agent.approvals import Approvals
@@ -19,7 +19,7 @@ from runwire.agent.history import history
 from runwire.agent.http import Client
 from runwire.agent.jobs import Jobs
 from runwire.agent.limits import Limits
-from runwire.agent.local import serve
+from runwire.agent.local import served
 from runwire.agent.loop import Loop
 from runwire.agent.mcp import tools_of
 from runwire.agent.models import Endpoint, endpoint
@@ -33,10 +33,8 @@ from runwire.errors import NotReady, UsageError
 from runwire.redact import is_secret
 from runwire.seams import Command, Committed, Exit, Job, Output
 
-if TYPE_CHECKING:
-    from runwire.process import Child
-
 _OVER = None
+_LEAVING = 10.0  # seconds that the servers of a run have to leave when it is over, and a call that is cancelled
 
 
 class NativeSession:
@@ -53,15 +51,16 @@ class NativeSession:
         self._wrap = wrapper(str(job.options.get("sandbox") or ""), self._workspace)
         self._requests = Requests(attended=job.attended)
         self._asker = Asker(self._client, model, self._emit)
-        self._tools = tools
+        self._tools = [*tools]
         settings = Settings(model=model.model, effort=job.effort, cache=bool(job.options.get("cache", True)))
         self._limits = Limits(turns=job.max_turns, cost=job.max_cost, tokens=job.options.get("max_tokens"))
         self._approvals = Approvals(job.approve, list(job.options.get("rules", ())), attended=job.attended)
         fallback = job.options.get("fallback_model")
+        self._caller = Caller(tools, self._approvals, self._requests, self._bench, self._emit)
         self._loop = Loop(
             self._asker,
             Conversation(system_prompt(self._workspace), [*history(job.history), User(job.prompt)]),
-            Caller(tools, self._approvals, self._requests, self._bench, self._emit),
+            self._caller,
             settings,
             self._emit,
             limits=self._limits,
@@ -71,6 +70,8 @@ class NativeSession:
         )
         self._task: asyncio.Task[None] | None = None
         self._is_interrupted = False
+        self._is_starting = True
+        self._is_done = False
 
     async def __aiter__(self) -> AsyncIterator[list[Output]]:
         """Give what the loop emits."""
@@ -82,14 +83,15 @@ class NativeSession:
         self._task.add_done_callback(self._over)  # also where it was cancelled before its first step
         while (outputs := await self._queue.get()) is not _OVER:
             yield outputs
-        await self._task
+        if not self._is_done:
+            await self._task
 
     async def send(self, command: Command, /) -> bool:
         """An answer, more to say, or an interrupt."""
         if command.verb == "interrupt":
-            self._is_interrupted = True
-            if self._task is not None:
-                self._task.cancel()
+            if not self._is_interrupted:
+                self._is_interrupted = True
+                self._cancel()
             return True
         if command.verb in {"prompt", "steer"}:
             self._loop.steering.append(User(command.text))
@@ -99,17 +101,40 @@ class NativeSession:
     async def stop(self, _patience: float, /) -> None:
         """End the loop, its tools and its jobs."""
         if self._task is not None:
+            if not (self._is_done or self._is_interrupted):
+                self._cancel()
+            await asyncio.wait({self._task}, timeout=_LEAVING)
             self._task.cancel()
             await asyncio.wait({self._task})
         await self._jobs.close()
         await self._client.close()
+
+    def _cancel(self) -> None:
+        """Once: a second time would cut off what an MCP server needs to leave."""
+        if self._task is not None and not (self._is_starting and self._task.cancelling()):
+            self._task.cancel()
 
     def exit(self) -> Exit:
         """It has no process of its own."""
         return Exit()
 
     async def _run(self) -> None:
-        await self._emit([await self._loop.run()])
+        """Start what the run needs, then work. All of it in one task, so that an interrupt ends each part of it."""
+        async with AsyncExitStack() as stack:
+            if self._asker.endpoint.provider == "local":
+                started = served(self._asker.endpoint, self._job.env)
+                self._asker.endpoint = await stack.enter_async_context(started)
+            servers = self._job.options.get("mcp", {})
+            self.add(await stack.enter_async_context(tools_of(servers, self._env, self._job.cwd)))
+            self._is_starting = False
+            await self._emit([await self._loop.run()])
+            await self._queue.put(_OVER)
+            self._is_done = True
+
+    def add(self, tools: list[Tool]) -> None:
+        """Offer more tools."""
+        self._tools += tools
+        self._caller.tools |= {tool.name: tool for tool in tools}
 
     def _over(self, _task: asyncio.Task[None]) -> None:
         while self._queue.full():
@@ -202,20 +227,11 @@ def _model(job: Job) -> Endpoint:
 @asynccontextmanager
 async def open_session(job: Job, tools: list[Tool] | None) -> AsyncIterator[NativeSession]:
     """A session of the native agent; `tools` come on top of the built-in ones."""
-    model = _model(job)
-    server: Child | None = None
-    if model.provider == "local":
-        server, model = await serve(model, job.env)
+    session = NativeSession(job, _model(job), [*built_in(), *(tools or [])])
     try:
-        async with tools_of(job.options.get("mcp", {}), scrubbed(job.env), job.cwd) as found:
-            session = NativeSession(job, model, [*built_in(), *found, *(tools or [])])
-            try:
-                yield session
-            finally:
-                await session.stop(0.0)
+        yield session
     finally:
-        if server is not None:
-            await server.stop()
+        await session.stop(0.0)
 
 
 def scrubbed(env: dict[str, str]) -> dict[str, str]:
