@@ -221,6 +221,17 @@ def test_a_long_secret_in_the_environment_is_no_obstacle(convert: Convert) -> No
         (["--exit-code", "one"], "invalid int value: 'one'"),
         (["--from", "codex", "--to", "runwire,colour=red"], "runwire has no option 'colour'"),
         (["--from", "codex", "--to", "runwire,cap=many"], "is no number of bytes"),
+        (["--from", "codex", "--to", "runwire,cap"], "cap needs a number of bytes: cap=N"),
+        (["--from", "codex", "--to", "runwire,cap=-5"], "cap='-5' is no number of bytes"),
+        (["--from", "codex", "--to", "runwire,cap=1_0"], "cap='1_0' is no number of bytes"),
+        (["--from", "codex", "--to", "runwire,cap=\u0663"], "is no number of bytes"),
+        (["--from", "codex", "--to", "bullpen,cap=\u0663"], "is no number of bytes"),
+        (["--from", "codex", "--to", "bullpen,cap="], "cap needs a number of bytes: cap=N"),
+        (["--from", "codex", "--to", "aacode,preview"], "preview needs a number of characters: preview=N"),
+        (["--from", "codex", "--to", "aacode,preview="], "preview needs a number of characters: preview=N"),
+        (["--from", "codex", "--to", "aacode,chunk"], "chunk needs a number of characters: chunk=N"),
+        (["--from", "codex", "--to", "terminal,width"], "width needs a number of columns: width=N"),
+        (["--from", "codex", "--to", "terminal,width=123456"], "width='123456' is no number of columns"),
         (["missing.jsonl"], "cannot read missing.jsonl: No such file or directory"),
         (["--stderr", "missing.txt", "--from", "codex"], "cannot read missing.txt"),
         (["."], "cannot read .: Is a directory"),
@@ -344,3 +355,21 @@ def test_what_stands_in_the_environment_changes_nothing(convert: Convert) -> Non
     plain = convert(TEXT / "stdout.jsonl").stdout
     odd = {"PYTHONUTF8": "0", "LC_ALL": "C", "PYTHONHASHSEED": "5", "COLUMNS": "10", "NO_COLOR": "1", "TERM": "dumb"}
     assert convert(TEXT / "stdout.jsonl", env=odd).stdout == plain
+
+
+def test_a_wrong_name_is_answered_with_those_that_fit(convert: Convert) -> None:
+    line = b'{"type":"turn.started"}\n'
+    readable = convert("--from", "zzzzz", stdin=line).stderr.decode()
+    assert "known: aacode, " in readable
+    assert ", runwire, supercode\n" in readable
+    assert not {"text", "terminal"} & set(readable.replace("\n", "").split(", "))
+    writable = convert("--from", "codex", "--to", "zzzzz", stdin=line).stderr.decode()
+    assert ", terminal, text\n" in writable
+    assert not {"anthropic", "openai-chat"} & set(writable.partition("known: ")[2].split(", "))
+
+
+def test_the_report_calls_a_wire_by_its_name(convert: Convert) -> None:
+    for wire in ("terminal", "terminal,width=40", "aacode,preview=5"):
+        told = convert("--to", wire, "--report", TEXT / "stdout.jsonl").stderr.decode()
+        assert all(line.startswith(f"{wire.partition(',')[0]} leaves out ") for line in told.splitlines())
+        assert told

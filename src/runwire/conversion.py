@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, BinaryIO
 from msgspec import Struct, field
 
 from runwire import events as ev
-from runwire.errors import UsageError
+from runwire.errors import UnknownName, UsageError
 from runwire.formats.jsonl import mapping, plain, string
 from runwire.pipeline import Pipeline, encoder_of, started
 from runwire.redact import Redactor
@@ -103,7 +103,10 @@ class Conversion(Struct):
     def _source(self, head: bytes) -> tuple[Dialect, str]:
         if self.source == "auto":
             return detect(head), ""
-        return dialect(self.source)
+        try:
+            return dialect(self.source)
+        except UnknownName:
+            raise UnknownName("wire", self.source, _readable()) from None
 
     def _counted(self, events: list[Event]) -> list[Event]:
         if self._target is not None:
@@ -130,9 +133,12 @@ def detect(head: bytes) -> Dialect:
     """The dialect of a file, by its first bytes."""
     score, best = _rated(head)
     if score == 0:
-        known = ", ".join(name for name in names("dialects") if dialect(name)[0].decoder)
-        raise UsageError(f"cannot tell the wire of the input; say it with --from: {known}")
+        raise UsageError(f"cannot tell the wire of the input; say it with --from: {', '.join(_readable())}")
     return best
+
+
+def _readable() -> list[str]:
+    return [name for name in names("dialects") if dialect(name)[0].decoder]
 
 
 def _rated(head: bytes) -> tuple[int, Dialect]:

@@ -64,7 +64,8 @@ def parser() -> Parser:
 
 
 def _report(work: Conversion) -> None:
+    wire = work.target.partition(",")[0]  # its options are not what it is called
     for kind, count in sorted(work.lost.items()):
-        say(f"{work.target} leaves out {count} {kind}")
+        say(f"{wire} leaves out {count} {kind}")
     if not work.lost:
-        say(f"{work.target} leaves out nothing of this run")
+        say(f"{wire} leaves out nothing of this run")

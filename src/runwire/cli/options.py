@@ -48,6 +48,8 @@ class Parser(argparse.ArgumentParser):
         if not word.startswith("-"):
             quotes = "; a prompt of several words needs quotes" if self.prog == "runwire run" else ""
             return f"unexpected argument {word!r}{quotes}"
+        if word in self._option_string_actions:
+            return f"{word} stands behind --, where nothing is an option any more; options come before it"
         near = get_close_matches(word, self._option_string_actions, n=1, cutoff=0.6)
         return f"unknown option {word}" + (f"; did you mean {near[0]}?" if near else "")
 

@@ -36,7 +36,7 @@ from runwire.formats.losses import is_of_a_sub_agent
 from runwire.formats.meter import Counts, Meter, counts, most
 from runwire.formats.sorted_json import clip, compact, lines
 from runwire.formats.toolkinds import locations, tool_kind
-from runwire.seams import Context, Dialect, Options, Output, Verdict
+from runwire.seams import Context, Dialect, Options, Output, Verdict, number_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -62,10 +62,7 @@ class BullpenEncoder:
         unknown = set(options) - {"cap"}
         if unknown:
             raise BadOption(f"bullpen has no option {min(unknown)!r}; it has: cap=BYTES")
-        cap = options.get("cap", str(CAP))
-        if not cap.isdecimal():
-            raise BadOption(f"cap={cap!r} is no number of bytes")
-        self._cap = int(cap)
+        self._cap = number_of(options, "cap", CAP, "bytes")
         self._begin()
 
     def encode(self, events: Sequence[Event], /) -> bytes:

@@ -26,7 +26,7 @@ from runwire.events.batch import Batch
 from runwire.formats.jsonl import each, junk, native, retyped, typed
 from runwire.formats.line_ends import escaped
 from runwire.framing import Junk, records
-from runwire.seams import Context, Dialect, Options, Output
+from runwire.seams import Context, Dialect, Options, Output, number_of
 
 CAP = 262_144
 _ENCODER = msgspec.json.Encoder()
@@ -45,10 +45,7 @@ class RunwireEncoder:
         unknown = set(options) - {"cap", "ids", "only"}
         if unknown:
             raise BadOption(f"runwire has no option {min(unknown)!r}; it has: cap=BYTES, ids=1, only=KIND+KIND")
-        try:
-            self._cap = int(options.get("cap", CAP))
-        except ValueError:
-            raise BadOption(f"cap={options['cap']!r} is no number of bytes") from None
+        self._cap = number_of(options, "cap", CAP, "bytes")
         self._ids = options.get("ids", "0") not in {"0", "false", "no", ""}
         self._only = (
             {ev.KINDS[name] for name in options["only"].split("+") if name in ev.KINDS} if "only" in options else None

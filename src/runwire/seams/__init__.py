@@ -17,7 +17,7 @@ from typing import Any, Literal, Protocol, TypeAlias
 
 from msgspec import Struct, field  # dataclasses would cost a fifth of the start of a command
 
-from runwire.errors import UnknownName, UsageError
+from runwire.errors import BadOption, UnknownName, UsageError
 from runwire.events import Code, Event, Tokens
 
 Room = Literal["dialects", "harnesses", "sinks", "store"]
@@ -334,18 +334,40 @@ def find(room: Room, name: str) -> tuple[Any, str]:
     )
 
 
-def parse_wire(wire: str) -> tuple[str, Options]:
-    """A wire's name and the options that ride on it.
+class Bare(str):
+    """The value of an option that was given none: `1`, which is right for a switch and wrong for a number."""
 
-    >>> parse_wire("aacode,incremental=1,chunk=512")
+    __slots__ = ()
+
+
+def parse_wire(wire: str) -> tuple[str, Options]:
+    """A wire's name and the options that ride on it. One without a value is switched on.
+
+    >>> parse_wire("aacode,incremental,chunk=512")
     ('aacode', {'incremental': '1', 'chunk': '512'})
     """
     name, *rest = wire.split(",")
     options: Options = {}
     for item in rest:
         key, _, value = item.partition("=")
-        options[key.strip()] = value.strip() or "1"
+        options[key.strip()] = value.strip() or Bare("1")
     return name, options
+
+
+def number_of(options: Options, name: str, default: int, unit: str, digits: int = 18) -> int:
+    """The number that an option gives, in digits of ASCII. Raises BadOption for anything else, and for no value.
+
+    >>> number_of(parse_wire("aacode,chunk=512")[1], "chunk", 100, "characters")
+    512
+    """
+    given = options.get(name)
+    if given is None:
+        return default
+    if isinstance(given, Bare):
+        raise BadOption(f"{name} needs a number of {unit}: {name}=N")
+    if not (given.isascii() and given.isdigit() and len(given) <= digits):
+        raise BadOption(f"{name}={given!r} is no number of {unit}")
+    return int(given)
 
 
 def dialect(name: str) -> tuple[Dialect, str]:

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any, TypeAlias, assert_never, cast
 from runwire import events as ev
 from runwire.errors import BadOption
 from runwire.formats.serde import arguments, lines
+from runwire.seams import Options, number_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from runwire.events import AnyEvent, Event
-    from runwire.seams import Options
 
 _Line: TypeAlias = dict[str, Any]
 
@@ -56,8 +56,8 @@ class AacodeEncoder:
         if options.get("incremental", "0") not in {"0", "1"}:
             raise BadOption(f"incremental={options['incremental']!r} is neither 0 nor 1")
         self._incremental = options.get("incremental") == "1"
-        self._preview = _number(options, "preview", PREVIEW)
-        self._chunk = min(max(_number(options, "chunk", self._preview), 1), CHUNK)
+        self._preview = number_of(options, "preview", PREVIEW, "characters")
+        self._chunk = min(max(number_of(options, "chunk", self._preview, "characters"), 1), CHUNK)
         self._begin("")
 
     def _begin(self, session_id: str) -> None:
@@ -298,15 +298,6 @@ class AacodeEncoder:
 
 
 _CODES = {"denied": "denied", "interrupted": "cancelled"}
-
-
-def _number(options: Options, name: str, default: int) -> int:
-    given = options.get(name)
-    if given is None:
-        return default
-    if not (given.isascii() and given.isdigit()):
-        raise BadOption(f"{name}={given!r} is no number of characters")
-    return int(given)
 
 
 def _runtime(runtime: ev.Runtime) -> _Line:

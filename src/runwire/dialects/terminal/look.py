@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from runwire.dialects.terminal.ink import harmless
 from runwire.errors import BadOption
+from runwire.seams import Options, number_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from runwire.seams import Options
 
 Span: TypeAlias = tuple[str, str]
 """A piece of text and its style: words of `CODES`, or nothing."""
@@ -116,14 +116,12 @@ def look(options: Options) -> Look:
     if unknown:
         known = ", ".join(f"{name}=1" for name in _FLAGS)
         raise BadOption(f"terminal has no option {unknown[0]!r}; it has: width=COLUMNS, {known}")
-    given = options.get("width", "80")
-    if not (given.isascii() and given.isdigit() and len(given) <= _DIGITS):
-        raise BadOption(f"width={given!r} is no number of columns")
+    width = number_of(options, "width", 80, "columns", _DIGITS)
     color, unicode, dumb, verbose, quiet = (
         options[name].lower() not in _NO if name in options else usual for name, usual in _FLAGS.items()
     )
     symbols = Symbols() if unicode else ASCII
-    return Look(max(int(given), NARROWEST), color, unicode, dumb, verbose, quiet, symbols)
+    return Look(max(width, NARROWEST), color, unicode, dumb, verbose, quiet, symbols)
 
 
 @cache
