@@ -1,4 +1,4 @@
-"""The Python API: `run`, `run_sync`, `convert` and `read`.
+"""The Python API: `run`, `run_sync`, `attach`, `collect`, `convert` and `read`.
 
     async with runwire.run("fix the test", harness="claude", cwd=".") as run:
         async for event in run:
@@ -33,8 +33,9 @@ from runwire.seams.storing import Store  # noqa: TC001 - read with the type hint
 from runwire.sessions import Request, Wish, choose, open_session, plan_of, shown, stored
 from runwire.settings import AnySink, Approve, Options, Redact, check
 from runwire.sinks.callable import CallableSink
+from runwire.sinks.collect import Collect
 
-__all__ = ["Run", "attach", "convert", "prepare", "read", "run", "run_sync"]
+__all__ = ["Run", "attach", "collect", "convert", "prepare", "read", "run", "run_sync"]
 
 Recording: TypeAlias = bytes | bytearray | memoryview | str | os.PathLike[str] | BinaryIO
 """What an agent printed: the bytes, a path to them, or a file that gives them."""
@@ -159,6 +160,14 @@ def run_sync(
     if check and result.error:
         raise RunFailed(result, result.message or result.status)
     return result
+
+
+def collect(wire: str = "runwire") -> Collect:
+    """A sink that keeps what it gets: `events` as they are, `lines()` as lines of the wire.
+
+    Raises UsageError for a wire that cannot be written.
+    """
+    return Collect(wire)
 
 
 def convert(
