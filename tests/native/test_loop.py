@@ -187,6 +187,55 @@ def test_context_overflow_that_stays(tmp_path: Path, api: str) -> None:
     assert len(played.requests) == 1
 
 
+def test_context_overflow_by_the_newest_output(tmp_path: Path) -> None:
+    (tmp_path / "big.txt").write_text("word " * 400_000)
+    turns = [Turn(tools=[Call("bash", {"command": "cat big.txt"}, id="c1")])]
+    played = play([*turns, Turn(text="Done.", fault=Http(400, code="context_overflow", times=2))], tmp_path)
+    assert played.result.status == "completed"
+    sizes = [event.after_tokens for event in played.of(ev.Compacted)]
+    assert len(sizes) == 2
+    assert sizes[0] > sizes[1] > 0
+    assert "the middle of this output was removed" in str(played.requests[2].body)
+    assert "the rest of this output was removed" in str(played.requests[3].body)
+
+
+def test_context_overflow_a_second_time(tmp_path: Path) -> None:
+    def over(n: int) -> list[Turn]:
+        fault = Http(400, code="context_overflow", times=1)
+        return [
+            *(Turn(tools=[Call("bash", {"command": "seq 9000"}, id=f"c{n}{m}")]) for m in range(5)),
+            Turn(tools=[Call("glob", {"pattern": "*"}, id=f"d{n}")], fault=fault),
+        ]
+
+    played = play([*over(1), *over(2), Turn(text="Done.")], tmp_path)
+    assert played.result.status == "completed"
+    assert len(played.of(ev.Compacted)) == 2
+
+
+def test_context_overflow_that_stays_ends(tmp_path: Path) -> None:
+    turns = [Turn(tools=[Call("bash", {"command": "seq 9000"}, id="c1")])]
+    played = play([*turns, Turn(text="x", fault=Http(400, code="context_overflow"))], tmp_path)
+    assert (played.result.status, played.result.code) == ("failed", "context_overflow")
+    assert len(played.of(ev.Compacted)) == 2
+
+
+def test_no_key_is_cut_in_two_before_it_is_masked(tmp_path: Path) -> None:
+    key = "sesame-" + "x" * 93
+    (tmp_path / "says").write_text(f"{'a ' * 220}{key}{' b' * 2000}")
+    played = play(
+        [
+            Turn(tools=[Call("bash", {"command": "cat says; sleep 60", "timeout": 0.5}, id="c1")]),
+            Turn(text="x", fault=Http(400, message=f"{'a ' * 975}{key}{' b' * 2000}")),
+        ],
+        tmp_path,
+        env={"OTHER_API_KEY": key},
+    )
+    assert played.result.status == "failed"
+    for shown in (played.end("bash").error_message or "", played.result.message or ""):
+        assert "[reda" in shown
+        assert "sesame" not in shown
+
+
 @each_api
 def test_a_refusal(tmp_path: Path, api: str) -> None:
     played = play([Turn(text="No.", stop_reason="refusal")], tmp_path, api=api)

@@ -29,6 +29,7 @@ from runwire.framing import framer
 from runwire.seams import Context, Dialect, Output, Verdict, dialect
 
 if TYPE_CHECKING:
+    from runwire.agent.clip import Clip
     from runwire.agent.models import Endpoint
 
 TRIES = 6
@@ -63,8 +64,9 @@ class Attempt:
 class Asker:
     """Asks one endpoint."""
 
-    def __init__(self, client: Client, endpoint: Endpoint, emit: Emit) -> None:
+    def __init__(self, client: Client, endpoint: Endpoint, emit: Emit, clip: Clip) -> None:
         self._client = client
+        self._clip = clip
         self._emit = emit
         self.endpoint = endpoint
         self.tries = TRIES
@@ -151,7 +153,7 @@ class Asker:
     async def _refused(self, reply: Reply, stream: Stream) -> Attempt:
         """The server answered with an error instead of a stream."""
         text = (await reply.whole()).decode("utf-8", "replace")
-        message = f"HTTP {reply.status}: {_message(text)}"
+        message = f"HTTP {reply.status}: {_message(text, self._clip)}"
         code = code_of(f"{message} {text[:2000]}", status=reply.status) or "provider"
         again = (reply.status in _AGAIN or reply.status >= _SERVER) and code != "context_overflow"
         wanted = reply.retry_after or 0.0
@@ -244,14 +246,14 @@ def _delay(attempt: int, retry_after: float | None) -> float:
     return max(pause, retry_after or 0.0)
 
 
-def _message(text: str) -> str:
+def _message(text: str, clip: Clip) -> str:
     """The message of an error body, or its beginning."""
     try:
         value = msgspec.json.decode(text)
     except msgspec.DecodeError:
-        return text.strip()[:500] or "no message"
+        return clip(text.strip(), 500) or "no message"
     while isinstance(value, dict) and isinstance(value.get("error"), dict):
         value = value["error"]
     if isinstance(value, dict):
-        return str(value.get("message") or value.get("error") or text)[:2000]
-    return text[:500]
+        return clip(str(value.get("message") or value.get("error") or text), 2000)
+    return clip(text, 500)

@@ -22,6 +22,7 @@ from runwire.agent.tools import Bench, Outcome, Tool, ToolError, check, said
 from runwire.seams import Committed, Output
 
 if TYPE_CHECKING:
+    from runwire.agent.clip import Clip
     from runwire.agent.requests import Requests
     from runwire.events import Event
     from runwire.formats.answers import Call
@@ -40,12 +41,15 @@ class Caller:
         requests: Requests,
         bench: Callable[[str], Bench],
         emit: Emit,
+        *,
+        clip: Clip,
     ) -> None:
         self.tools = {tool.name: tool for tool in tools}
         self._approvals = approvals
         self._requests = requests
         self._bench = bench
         self._emit = emit
+        self._clip = clip
         self._slots = asyncio.Semaphore(TOGETHER)
 
     async def run(self, calls: Sequence[Call], starts: dict[str, ev.ToolStart]) -> list[Result]:
@@ -76,7 +80,7 @@ class Caller:
             await self._commit(_start(call, start, tool))
             begun = time.monotonic()
             outcome, status = await self._outcome(call, tool)
-            end = _end(call, outcome, status, round((time.monotonic() - begun) * 1000))
+            end = _end(call, outcome, status, round((time.monotonic() - begun) * 1000), self._clip)
             await self._emit([end, *outcome.events])
             return Result(call, outcome.output, is_error=status != "ok", media=outcome.media)
 
@@ -150,7 +154,7 @@ def _start(call: Call, start: ev.ToolStart | None, tool: Tool | None) -> ev.Tool
     return replace(start, tool_kind=tool.kind, locations=[ev.Location(path=path) for path in paths] or None)
 
 
-def _end(call: Call, outcome: Outcome, status: ev.ToolStatus, duration: int) -> Event:
+def _end(call: Call, outcome: Outcome, status: ev.ToolStatus, duration: int, clip: Clip) -> Event:
     return ev.ToolEnd(
         id=call.id,
         name=call.name,
@@ -162,5 +166,5 @@ def _end(call: Call, outcome: Outcome, status: ev.ToolStatus, duration: int) -> 
         duration_ms=duration,
         exit_code=outcome.exit_code,
         error_code=outcome.error_code,
-        error_message=outcome.output[:500] if outcome.error_code else None,
+        error_message=clip(outcome.output, 500) if outcome.error_code else None,
     )

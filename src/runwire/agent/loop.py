@@ -69,7 +69,6 @@ class Loop:
         self._watch = watch
         self._structured = structured
         self._fallback = fallback
-        self._compacted = False
         self.steering: list[User] = []
 
     async def run(self) -> Verdict:
@@ -112,13 +111,10 @@ class Loop:
         return attempt
 
     async def _failed(self, fault: Fault, answer: Answer) -> Verdict | None:
-        """A fault that stays: shorten the context once, go over to the fallback once, else the end."""
-        if fault.code == "context_overflow" and not self._compacted:
-            self._compacted = True
-            event = compact(self._conversation)
-            if event is not None:
-                await self._emit([event])
-                return None
+        """A fault that stays: shorten the context while that helps, go over to the fallback once, else the end."""
+        if fault.code == "context_overflow" and (event := compact(self._conversation)) is not None:
+            await self._emit([event])
+            return None
         if self._fallback is not None and fault.code != "context_overflow":
             before, self._asker.endpoint = self._asker.endpoint, self._fallback
             self._fallback = None

@@ -14,6 +14,7 @@ from runwire.agent.approvals import Approvals
 from runwire.agent.asking import Asker
 from runwire.agent.cache import CacheWatch
 from runwire.agent.calling import Caller
+from runwire.agent.clip import Clip
 from runwire.agent.conversation import Conversation, User
 from runwire.agent.history import history
 from runwire.agent.http import Client
@@ -50,13 +51,14 @@ class NativeSession:
         self._env = scrubbed(job.env)
         self._wrap = wrapper(str(job.options.get("sandbox") or ""), self._workspace)
         self._requests = Requests(attended=job.attended)
-        self._asker = Asker(self._client, model, self._emit)
+        self._clip = Clip(job.env)
+        self._asker = Asker(self._client, model, self._emit, self._clip)
         self._tools = [*tools]
         settings = Settings(model=model.model, effort=job.effort, cache=bool(job.options.get("cache", True)))
         self._limits = Limits(turns=job.max_turns, cost=job.max_cost, tokens=job.options.get("max_tokens"))
         self._approvals = Approvals(job.approve, list(job.options.get("rules", ())), attended=job.attended)
         fallback = job.options.get("fallback_model")
-        self._caller = Caller(tools, self._approvals, self._requests, self._bench, self._emit)
+        self._caller = Caller(tools, self._approvals, self._requests, self._bench, self._emit, clip=self._clip)
         self._loop = Loop(
             self._asker,
             Conversation(system_prompt(self._workspace), [*history(job.history), User(job.prompt)]),
@@ -163,6 +165,7 @@ class NativeSession:
             emit=emit,
             client=self._client,
             jobs=self._jobs,
+            clip=self._clip,
             ask=ask,
             spawn=spawn if child is None else None,
             wrap=self._wrap,
@@ -192,10 +195,21 @@ class NativeSession:
             await self._emit(shown)
 
         tools = [tool for tool in self._tools if tool.name != "task"]
+
+        def bench(call_id: str) -> Bench:
+            return self._bench(call_id, emit)
+
         loop = Loop(
-            Asker(self._client, self._asker.endpoint, emit),
+            Asker(self._client, self._asker.endpoint, emit, self._clip),
             Conversation(system_prompt(self._workspace), [User(prompt)]),
-            Caller(tools, self._approvals, self._requests, lambda call_id: self._bench(call_id, emit), emit),
+            Caller(
+                tools,
+                self._approvals,
+                self._requests,
+                lambda call_id: self._bench(call_id, emit),
+                emit,
+                clip=self._clip,
+            ),
             Settings(model=self._asker.endpoint.model, effort=self._job.effort),
             emit,
             limits=Limits(turns=50, whole=self._limits),

@@ -19,6 +19,7 @@ from msgspec import UNSET
 from runwire import events as ev
 
 if TYPE_CHECKING:
+    from runwire.agent.clip import Clip
     from runwire.agent.http import Client
     from runwire.agent.jobs import Jobs
     from runwire.agent.sandbox import Wrap
@@ -64,7 +65,8 @@ class Bench:
     scrubbed of keys. `emit` puts events into the stream (progress, plans). `ask` puts a question to the user and gives
     the answers by prompt; None = nobody can be asked. `spawn` runs a sub-agent with a prompt and gives its answer.
     `wrap` puts a command line into the sandbox. `outside`: files outside the workspace may be written. `images`: the
-    model takes images. `private_hosts`: fetch may go to private addresses.
+    model takes images. `private_hosts`: fetch may go to private addresses. `clip` cuts a text, no key in
+    two.
     """
 
     workspace: Path
@@ -74,6 +76,7 @@ class Bench:
     emit: Callable[[list[Output]], Awaitable[None]]
     client: Client
     jobs: Jobs
+    clip: Clip
     ask: Callable[[list[ev.Ask]], Awaitable[dict[str, Any] | None]] | None = None
     spawn: Callable[[str], Awaitable[Outcome]] | None = None
     wrap: Wrap = lambda argv, _folder: argv

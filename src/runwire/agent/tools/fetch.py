@@ -36,7 +36,7 @@ async def run(value: dict[str, Any], bench: Bench) -> Outcome:
     if "html" in found.mime or text.lstrip()[:1] == "<":
         text = plain(text)
     if found.status >= _REFUSED:
-        raise ToolError(f"{url} answered {found.status}: {text[:500]}")
+        raise ToolError(f"{url} answered {found.status}: {bench.clip(text, 500)}")
     return Outcome(shortened(text) or "(empty document)")
 
 
