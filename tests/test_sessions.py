@@ -21,6 +21,7 @@ from runwire.testing.law import breaches
 
 if TYPE_CHECKING:
     from runwire.events import Event
+    from runwire.seams.storing import Store
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks at processes in /proc")
 
@@ -450,9 +451,8 @@ def test_a_directory_whose_name_is_no_text(runwire: Runwire, tmp_path: Path) -> 
 
 def test_looking_on_from_python(tmp_path: Path) -> None:
     """The events of a run while it goes on, from any place, as they are stored; leaving early stops nothing."""
-    store = open_store(str(tmp_path / "store"))
 
-    async def both() -> tuple[list[Event], list[Event], list[Event]]:
+    async def both(store: Store) -> tuple[list[Event], list[Event], list[Event]]:
         async with run("say hello", harness="scripted", store=store, cwd=tmp_path) as going:
             events = aiter(going)
             first = [await anext(events)]  # it is in the store before it is shown
@@ -462,8 +462,9 @@ def test_looking_on_from_python(tmp_path: Path) -> None:
         again = [event async for event in attach(going.run_id[:12], store=store)]
         return first, seen, again
 
-    first, seen, again = asyncio.run(both())
+    with open_store(str(tmp_path / "store")) as store:
+        first, seen, again = asyncio.run(both(store))
+        with pytest.raises(NotFound):
+            asyncio.run(anext(attach("nothing", store=store)))
     assert again == first
     assert seen == first[2:]
-    with pytest.raises(NotFound):
-        asyncio.run(anext(attach("nothing", store=store)))
