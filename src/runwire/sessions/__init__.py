@@ -114,6 +114,13 @@ def title_of(prompt: str) -> str:
     return line if len(line) <= _TITLE else line[: _TITLE - 1].rstrip() + "…"
 
 
+def check_id(*ids: str | None) -> None:
+    """Raise UsageError for an id by a user that would break the line, or move the cursor, wherever it is shown."""
+    for identity in ids:
+        if identity is not None and not identity.isprintable():
+            raise UsageError(f"{identity[:80]!r} cannot be an id: there are characters in it that cannot be printed")
+
+
 class Chosen(NamedTuple):
     """Which session it is to be, before it is claimed. `new`: it is not in the store yet."""
 
@@ -125,6 +132,7 @@ class Chosen(NamedTuple):
 
 def choose(store: Store | None, wish: Wish, request: Request, cwd: str, prompt: str) -> Chosen:
     """Find the session, or make a new one, called after the prompt as it is shown. Raises NotFound, UsageError."""
+    check_id(wish.run_id, wish.session_id)
     if wish.resume is None and not wish.latest:
         if wish.fork:
             raise UsageError("--fork needs a session to begin from: --resume ID or --continue")
@@ -251,6 +259,8 @@ def plan_of(opened: Opened, prompt: str, env: Mapping[str, str], run_id: str, or
     from runwire.pump.plan import Origin, Plan
     from runwire.redact import secrets
 
+    if order is None:
+        check_id(run_id)
     request, before = opened.request, opened.before
     job, said, remarks = _told(opened, prompt, dict(env))
     harness = find_harness(request.harness)

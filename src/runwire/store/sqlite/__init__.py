@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Self
 from runwire.events.values import clean
 from runwire.seams.storing import (
     LIVE,
+    Busy,
     Cost,
     Group,
     Hit,
@@ -22,7 +23,7 @@ from runwire.seams.storing import (
     StoreKind,
 )
 from runwire.store.sqlite import inbox, rows
-from runwire.store.sqlite.claims import SqliteClaim, insert_session, take
+from runwire.store.sqlite.claims import SqliteClaim, insert_session, is_known, take, used
 from runwire.store.sqlite.locks import Lock, begun
 from runwire.store.sqlite.place import Place, Placed, mended
 from runwire.store.sqlite.segment import Tail, index_of, last_lines
@@ -52,7 +53,12 @@ class SqliteStore(Placed):
     def create(self, session: SessionRecord, /) -> SqliteClaim:
         """A new session, claimed; it is in the list with its first run."""
         self._place.make()
-        lock = take(self._place, session.session_id)
+        try:
+            lock = take(self._place, session.session_id)
+        except Busy:
+            if is_known(self._database, session.session_id):  # to wait for it would not make it new
+                raise used(session.session_id) from None
+            raise
         return SqliteClaim(self._place, session, lock, self._fsync, new=True)
 
     @mended

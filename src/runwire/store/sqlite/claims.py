@@ -124,7 +124,7 @@ class SqliteClaim(Placed):
     def _enter(self, run: RunRecord) -> None:
         """The run is in the list from now on, and so is the session if it is new."""
         with self._place.transaction() as database:
-            if self._new or not _is_known(database, self.session.session_id):
+            if self._new or not is_known(database, self.session.session_id):
                 insert_session(database, self.session, generation=1)
             at = run.created or now()
             pid = os.getpid()
@@ -143,7 +143,7 @@ class SqliteClaim(Placed):
             self._new, self._generation = False, 1
 
 
-def _is_known(database: sqlite3.Connection, session_id: str) -> bool:
+def is_known(database: sqlite3.Connection, session_id: str) -> bool:
     """Whether it is in the list; one without runs is not, in a database that has been made again."""
     return database.execute("SELECT 1 FROM sessions WHERE session_id = ?", (session_id,)).fetchone() is not None
 
@@ -166,9 +166,12 @@ def insert_session(database: sqlite3.Connection, session: SessionRecord, generat
             ),
         )  # fmt: skip
     except IntegrityError:
-        raise UsageError(
-            f"there is a session {session.session_id!r} already; to go on with it: --resume {session.session_id}"
-        ) from None
+        raise used(session.session_id) from None
+
+
+def used(session_id: str) -> UsageError:
+    """The error for a new session of an id that is used already."""
+    return UsageError(f"there is a session {session_id!r} already; to go on with it: --resume {session_id}")
 
 
 def insert_run(database: sqlite3.Connection, run: RunRecord, status: str) -> None:

@@ -18,8 +18,13 @@ LONGEST = 200
 def file_name(identity: str) -> str:
     """An id as the beginning of a file name. Raises UsageError for one that is too long or says nothing."""
     name = quote(identity, safe="")
-    if not identity.strip() or len(name) > LONGEST:
-        raise UsageError(f"{identity[:80]!r} cannot be an id: it must have 1 to {LONGEST} characters")
+    if not identity.strip():
+        raise UsageError(f"{identity[:80]!r} cannot be an id: there is nothing in it")
+    if len(name) > LONGEST:
+        raise UsageError(
+            f"{identity[:40] + '…'!r} cannot be an id: its file would have a name of {len(name)} bytes, {LONGEST} at"
+            " most (a plain letter or digit takes 1, other characters take 3 to 12)"
+        )
     return name.replace(".", "%2E") if name.startswith(".") else name
 
 
