@@ -5,9 +5,12 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import socket
 import subprocess
+import sys
 from pathlib import Path
 from shutil import which
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
@@ -332,6 +335,27 @@ def test_a_sandbox_is_kept_or_refused(tmp_path: Path, mode: str) -> None:
     assert (written.status, "Read-only file system" in written.output) == ("error", True)
     assert (temporary.output, (tmp_path / "temporary").exists()) == (f"{inside}/in\n", False)  # /tmp is one of its own
     assert (network.output.split() == ["lo"]) is (mode == "strict")
+
+
+@pytest.mark.skipif(not _has_bubblewrap(), reason="needs bubblewrap")
+@pytest.mark.parametrize("mode", ["on", "strict"])
+def test_a_strict_sandbox_reaches_no_socket_outside(mode: str) -> None:
+    """The workspace may lie in one of the folders that are hidden."""
+    with TemporaryDirectory(dir="/var/tmp", prefix="runwire-") as outside:
+        inside = Path(outside, "project")
+        inside.mkdir()
+        with socket.socket(socket.AF_UNIX) as listening:
+            listening.bind(f"{outside}/socket")
+            listening.listen()
+            said = f"import socket; socket.socket(socket.AF_UNIX).connect('{outside}/socket'); print('reached')"
+            tries = [f'{sys.executable} -c "{said}"', "touch here; ls /run | wc -l", "touch /var/tmp/x"]
+            turns = [Turn(tools=[Call("bash", {"command": command})]) for command in tries]
+            played = play([*turns, Turn(text="ok")], inside, options={"sandbox": mode})
+        reached, run, written = played.of(ev.ToolEnd)
+        assert (reached.output == "reached\n") is (mode == "on")
+        assert (inside / "here").exists()
+        assert (run.output == "0\n") is (mode == "strict")
+        assert "Read-only file system" in written.output
 
 
 def test_an_unknown_sandbox_is_refused(tmp_path: Path) -> None:
