@@ -18,6 +18,7 @@ import runwire
 from runwire import api, events
 from runwire.errors import BadOption, RunFailed, UnknownName, UsageError
 from runwire.sinks.collect import Collect
+from runwire.store import open_store
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -205,6 +206,35 @@ def test_a_setting_of_the_wrong_kind_is_told_in_words(told: str, value: Any) -> 
     for call in (runwire.run, runwire.run_sync):
         with pytest.raises(UsageError, match=f"^{told}.*, not "):
             call(**settings)
+
+
+def test_what_is_beside_the_settings_is_checked_as_well(tmp_path: Path) -> None:
+    command = agent(tmp_path, 'note("started", "yes")')
+    with pytest.raises(UsageError, match="on_event must be a function that takes an event, not 5"):
+        runwire.run_sync("go", harness="claude", command=command, on_event=cast("Any", 5))
+    assert not (tmp_path / "started").exists()
+
+    async def look(run: Any, after: Any) -> None:
+        async for _ in runwire.attach(run, after=after):
+            pass
+
+    for run, after, told in ((5, 0, "run must be the id of a run"), ("r", -1, "after must be the number of an event")):
+        with pytest.raises(UsageError, match=told):
+            asyncio.run(look(run, after))
+
+
+def test_a_store_of_ones_own_is_taken(tmp_path: Path) -> None:
+    with open_store(str(tmp_path / "store")) as store:
+        result = runwire.run_sync("say hello", harness="scripted", store=store, run_id="r-1")
+        assert (result.status, store.run("r-1").status) == ("completed", "completed")
+
+
+def test_what_is_collected_is_given_in_any_wire() -> None:
+    kept = runwire.collect(wire="bullpen")
+    runwire.run_sync("say hello", harness="scripted", sinks=[kept])
+    assert json.loads(kept.lines()[-1])["kind"] == "result"
+    with pytest.raises(UsageError, match="can be read, not written"):
+        runwire.collect("anthropic")
 
 
 def test_every_setting_is_checked_and_a_secret_is_not_repeated() -> None:

@@ -31,7 +31,7 @@ from runwire.redact import secrets
 from runwire.seams import Job, Sink, SinkKind, find, harness
 from runwire.seams.storing import Store  # noqa: TC001 - read with the type hints of `run`
 from runwire.sessions import Request, Wish, choose, open_session, plan_of, shown, stored
-from runwire.settings import AnySink, Approve, Options, Redact, check
+from runwire.settings import AnySink, Approve, Options, Redact, require
 from runwire.sinks.callable import CallableSink
 from runwire.sinks.collect import Collect
 
@@ -75,7 +75,7 @@ def run(  # noqa: PLR0913 - every parameter has a name, and a run has that many 
     Raises UnknownName for a harness or sink that is not there, UsageError for a call that cannot be made. Entering a
     run raises NotFound for a session that is not there, Busy for one that somebody else writes to.
     """
-    check(locals())
+    require(locals())
     job = prepare_job(
         prompt, cwd=cwd, command=command, model=model, approve=approve, max_turns=max_turns, max_cost=max_cost, env=env,
         resume=resume, effort=effort, output_schema=_schema(output_schema),
@@ -142,6 +142,7 @@ def run_sync(
     `on_event` is called with each event as it comes. With `check`, a run that did not complete raises RunFailed. Raises
     UsageError where an event loop runs already: there, `run` is what you want.
     """
+    require({"on_event": on_event})
     import asyncio
 
     if asyncio._get_running_loop() is not None:  # noqa: SLF001 - the public name raises instead of answering
@@ -191,7 +192,7 @@ def convert(
     b'Hi\n'
     """
     out: list[bytes] = []
-    check({"target": target})
+    require({"target": target})
     work = _conversion(source, exit_code, stderr, sent, redact)
     work.target = target
     with _open(source_data) as file:
@@ -219,6 +220,7 @@ async def attach(run: str, *, after: int = 0, store: Store | None = None) -> Asy
     `run` is its id, or the beginning of it; `store` is that of the command line where none is given. Breaking off the
     loop stops nothing. A run whose process dies meanwhile gets its result. Raises NotFound.
     """
+    require({"run": run, "after": after})
     from runwire.sessions.following import follow_events
     from runwire.store import open_store
 
@@ -298,7 +300,7 @@ def _sink(sink: AnySink) -> tuple[str, Sink]:
 
 
 def _conversion(source: str, exit_code: int | None, stderr: bytes, sent: bytes, redact: Redact) -> Conversion:
-    check(locals())
+    require(locals())
     return Conversion(
         source=source,
         exit_code=exit_code,

@@ -1,6 +1,6 @@
 """What a run, or a conversion, can be told, and what each setting takes.
 
-The rule: a call that cannot be made is told in words before anything is started. `check` finds it out by one table;
+The rule: a call that cannot be made is told in words before anything is started. `require` finds it out by one table;
 what a setting takes stands nowhere else.
 """
 
@@ -62,7 +62,7 @@ class Options(TypedDict, total=False):
     fork: bool
 
 
-def check(settings: Mapping[str, Any]) -> None:
+def require(settings: Mapping[str, Any]) -> None:
     """Raise UsageError for the first setting that is none: what it must be, and what was given instead."""
     for name, value in settings.items():
         words = _WORDS.get(name)
@@ -114,6 +114,10 @@ def _is_pause(value: Any) -> bool:
     return positive(value) or (_is_number(value) and value == 0)
 
 
+def _is_place(value: Any) -> bool:
+    return isinstance(value, int) and _is_pause(value)
+
+
 def _is_path(value: Any) -> bool:
     return isinstance(value, str) or (isinstance(value, os.PathLike) and isinstance(os.fspath(value), str))
 
@@ -151,7 +155,7 @@ def _is_tools(value: Any) -> bool:
 
 
 def _is_store(value: Any) -> bool:
-    return isinstance(value, bool) or all(hasattr(value, name) for name in ("enter", "begin", "reader"))
+    return isinstance(value, bool) or all(hasattr(value, name) for name in ("claim", "runs", "reader"))
 
 
 def _is_bytes(value: Any) -> bool:
@@ -191,6 +195,9 @@ _RULES = {
     "store": _Rule("True, False or a store", _is_store),
     "session": _ID,
     "fork": _FLAG,
+    "on_event": _Rule("a function that takes an event", callable),
+    "run": _Rule("the id of a run (a text)", _is_text, optional=False),
+    "after": _Rule("the number of an event, or 0", _is_place, optional=False),
     "source": _Rule("the name of a wire", _is_text, optional=False),
     "target": _Rule("the name of a wire", _is_text, optional=False),
     "exit_code": _Rule("a whole number", lambda value: _is_number(value) and isinstance(value, int)),
