@@ -250,6 +250,22 @@ def test_a_connection_that_was_refused_is_tried_again() -> None:
     assert body == encoder_of("runwire")[1].encode(lawful(SMALL))
 
 
+@pytest.mark.parametrize("url", ["http://user:sesame@127.0.0.1:99999/", "http://user:sesame@two words/"])
+def test_a_receiver_that_will_never_be_reached_is_tried_once(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(webhook, "FIRST", 100.0)
+
+    async def work() -> None:
+        sink = WebhookSink(url)
+        try:
+            await sink.write(lawful(SMALL))
+        finally:
+            await sink.close()
+
+    with pytest.raises(RunwireError) as caught:
+        asyncio.run(work())
+    assert "sesame" not in str(caught.value)
+
+
 def test_the_wire_of_a_webhook_can_be_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RUNWIRE_WEBHOOK_SECRET", "from the environment")
     with receiver() as server:

@@ -17,6 +17,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from runwire.agent.http import Client, Unreachable
+from runwire.agent.transfers import without_login
 from runwire.errors import RunwireError, UsageError
 from runwire.pipeline import encoder_of
 from runwire.seams import SinkKind
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 
 TRIES = 5
 FIRST = 0.25
+LONGEST = 300.0
+"""Seconds that a receiver may ask for before the next try."""
 _AGAIN = {408, 425, 429}
 _SERVER = 500
 _REFUSED = 300
@@ -68,7 +71,7 @@ class WebhookSink:
             if not problem:
                 return
             if wait is None or attempt == self._tries:
-                raise RunwireError(f"{self._url}: {problem}")
+                raise RunwireError(f"{without_login(self._url)}: {problem}")
             await asyncio.sleep(max(wait, FIRST * 2 ** (attempt - 1)))
 
     async def _try(self, headers: dict[str, str], body: bytes) -> tuple[float | None, str]:
@@ -79,9 +82,10 @@ class WebhookSink:
                 if reply.status < _REFUSED:
                     return None, ""
                 again = reply.status in _AGAIN or reply.status >= _SERVER
-                return (reply.retry_after or 0.0) if again else None, f"HTTP {reply.status}"
+                wait = reply.retry_after or 0.0
+                return wait if again and wait <= LONGEST else None, f"HTTP {reply.status}"
         except Unreachable as error:
-            return 0.0, str(error)
+            return None if error.lasting else 0.0, str(error)
 
 
 def open_webhook(argument: str) -> WebhookSink:
