@@ -103,6 +103,22 @@ def test_recovery_keeps_what_is_behind_it(store: SqliteStore, number: int) -> No
     assert store.recover() == []
 
 
+def seqs(block: bytes) -> list[int]:
+    return [json.loads(line)["seq"] for line in block.splitlines() if b"\0" not in line]
+
+
+def test_reading_from_a_number_on_where_lines_are_lost_or_too_many(store: SqliteStore) -> None:
+    lines = kept(store)
+    joined = [*lines[:5], lines[5][:-1] + b"\0" + lines[6], *lines[7:]]
+    parted = [*lines[:5], b"\0\n", b"\0\n", *lines[5:]]
+    path = Path(store.where, "runs", "run.ndjson")
+    for damaged, there in ((joined, {6, 7}), (parted, set[int]())):
+        path.write_bytes(b"".join(damaged))
+        for after in range(SIZE + 1):
+            wanted = [seq for seq in range(after + 1, SIZE + 1) if seq not in there]
+            assert seqs(stored(store, "run", after)) == wanted
+
+
 def test_a_number_that_has_changed_costs_its_line(store: SqliteStore) -> None:
     lines = kept(store)
     lines[4] = lines[4].replace(b'"seq":5,', b'"seq":9,')

@@ -15,6 +15,7 @@ from struct import Struct
 from typing import TYPE_CHECKING
 
 from runwire.errors import NotReady
+from runwire.seams.lines import event_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -98,13 +99,18 @@ def _enough() -> float:
 
 
 class Tail:
-    """Reads whole lines behind `after`, as far as there are any. The file may not be there yet."""
+    """Reads whole lines behind `after`, as far as there are any. The file may not be there yet.
+
+    The place is found by counting lines. Where that leads elsewhere a line is damaged, and it is looked for by numbers.
+    """
 
     def __init__(self, path: str, after: int) -> None:
         self._path = path
         self._file: int | None = None
         self._offset = 0
-        self._skip = max(0, after)  # lines before the first that is wanted; some may still have to be written
+        self._after = max(0, after)
+        self._sure = not self._after
+        self._skip = self._after  # lines before the first that is wanted; some may still have to be written
         self._block = BLOCK
 
     def read(self) -> bytes:
@@ -112,12 +118,15 @@ class Tail:
         if self._file is None and not self._open():
             return b""
         while lines := self._next():
-            if not self._skip:
+            ends = lines.count(b"\n") if self._skip else 1
+            if ends <= self._skip and not self._is_beyond(lines):
+                self._skip -= ends
+                continue
+            lines = lines[self._behind(lines) :]
+            if self._sure or _has(lines, self._after + 1):
+                self._sure = True
                 return lines
-            ends = lines.count(b"\n")
-            if ends > self._skip:
-                return lines[self._behind(lines) :]
-            self._skip -= ends
+            self._offset, self._sure, self._skip = self._sought(), True, 0
         return b""
 
     def close(self) -> None:
@@ -150,10 +159,27 @@ class Tail:
                 return data[:end]
             self._block *= 2  # one line is longer than that
 
+    def _is_beyond(self, lines: bytes) -> bool:
+        """Whether what is wanted is among lines that should be before it."""
+        event = event_of(lines[lines.rfind(b"\n", 0, -1) + 1 :])
+        return event is not None and event.seq > self._after
+
+    def _sought(self) -> int:
+        """The end of the last line that holds an event up to `after`."""
+        self._offset = place = at = 0
+        while lines := self._next():
+            for line in lines.splitlines(keepends=True):
+                at += len(line)
+                event = event_of(line)
+                if event is not None and event.seq > self._after:
+                    return place
+                place = at if event is not None else place
+        return place
+
     def _behind(self, lines: bytes) -> int:
         """Where the first line begins that is wanted."""
         at = 0
-        while self._skip:
+        while self._skip and at < len(lines):
             at = lines.find(b"\n", at) + 1
             self._skip -= 1
         return at
@@ -202,7 +228,12 @@ def nearest(path: str, file: int, seq: int) -> tuple[int, int]:
 def _begins(file: int, seq: int, offset: int) -> bool:
     """Whether a line of that `seq` begins there."""
     head = os.pread(file, 1024, max(0, offset - 1))
-    return (not offset or head.startswith(b"\n")) and b'"seq":%d,' % seq in head.partition(b"}")[0]
+    return (not offset or head.startswith(b"\n")) and _has(head, seq)
+
+
+def _has(lines: bytes, seq: int) -> bool:
+    """Whether these lines begin with the event of that number."""
+    return b'"seq":%d,' % seq in lines[:1024].partition(b"}")[0]
 
 
 def index_of(path: str) -> str:
