@@ -351,7 +351,8 @@ def ends(run):
 @pytest.mark.parametrize(
     ("options", "expected", "made"),
     [
-        (["--allow", "bash:echo *"], (["ok"], [("allowed", "policy")]), True),
+        (["--allow", "bash"], (["ok"], [("allowed", "policy")]), True),
+        (["--allow", "bash:echo *"], (["denied"], [("denied", "policy")]), False),  # it writes a file, too
         (["--approve", "full", "--deny", "bash:rm *"], (["ok"], [("allowed", "policy")]), True),
         (["--approve", "full", "--deny", "bash:echo *"], (["denied"], [("denied", "policy")]), False),
         (["--allow", "bash:git *"], (["denied"], [("denied", "policy")]), False),
