@@ -21,6 +21,7 @@ from measure import Row, cpu, ratios
 
 import runwire
 from runwire.agent.asking import Asker
+from runwire.agent.clip import Clip
 from runwire.agent.http import Client
 from runwire.agent.models import Endpoint
 
@@ -89,7 +90,7 @@ async def _asked(url: str) -> None:
     client = Client()
     try:
         endpoint = Endpoint(provider="openai", model="m", api="openai-chat", base_url=url, key="none")
-        tried = await Asker(client, endpoint, emit).ask({"model": "m", "messages": [], "stream": True})
+        tried = await Asker(client, endpoint, emit, Clip({})).ask({"model": "m", "messages": [], "stream": True})
     finally:
         await client.close()
     assert tried.fault is None
