@@ -6,6 +6,7 @@ is that of `codec`: split, `orjson.loads`, `orjson.dumps` of the lines from whic
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 import codec
@@ -33,7 +34,7 @@ def rows(rounds: int) -> list[Row]:
     batches = events(chunks)
     contestants: dict[str, Callable[[], float]] = {"floor": cpu(lambda: codec.floor(chunks))}
     for wire in WIRES:
-        contestants[wire] = cpu(lambda wire=wire: encode(wire, batches))
+        contestants[wire] = cpu(partial(encode, wire, batches))
     found = ratios(contestants, "floor", rounds)
     return [Row("encode", wire, found[wire], GOAL) for wire in WIRES]
 

@@ -59,7 +59,7 @@ def program(argv: list[str], *, source: str | None = None, env: dict[str, str] |
 
     def measured() -> float:
         usage = finished(argv, source=source, env=env)
-        return usage.ru_utime + usage.ru_stime
+        return float(usage.ru_utime + usage.ru_stime)
 
     return measured
 

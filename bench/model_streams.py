@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import sys
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from measure import Row, cpu, ratios
@@ -33,7 +34,7 @@ def rows(rounds: int) -> list[Row]:
             found.append(Row("model", f"{what}: openai SDK", None, note=str(error)))
             continue
         told = ratios(
-            {"sdk": cpu(read), "events": cpu(lambda w=wire, c=chunks: _events(w, c))},
+            {"sdk": cpu(read), "events": cpu(partial(_events, wire, chunks))},
             "sdk",
             rounds,
         )

@@ -23,6 +23,8 @@ import store
 from runwire import contract
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
     from measure import Row
 
 
@@ -39,7 +41,7 @@ def main() -> int:
     options = parser.parse_args()
     rounds = options.rounds or (3 if options.quick else 9)
     size = options.gigabytes or (0.1 if options.quick else 1.0)
-    parts = {
+    parts: dict[str, Callable[[], Iterable[Row]]] = {
         "codec": lambda: codec.rows(rounds),
         "encode": lambda: encode.rows(rounds),
         "peer": lambda: peers.rows(rounds),
