@@ -177,6 +177,7 @@ def test_the_report_counts_edits_that_are_no_suggestions(convert: Convert) -> No
     assert b"agent-harness leaves out 3 diagnostic\n" in done.stderr  # and the one that says that the run was mended
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("wire", ["runwire", "bullpen", "supercode", "agent-harness", "aacode"])
 def test_the_wire_is_told_behind_noise_and_a_long_first_record(convert: Convert, wire: str) -> None:
     call = {"type": "tool_use", "id": "t", "name": "Write", "input": {"file_path": "a", "content": "x" * 200_000}}

@@ -45,6 +45,7 @@ def test_an_id_whose_file_would_have_too_long_a_name(runwire: Runwire) -> None:
     assert "there is nothing in it" in done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("queue", [[], ["--queue"]])
 def test_an_id_of_a_session_at_work_is_refused_at_once(
     background: Background, runwire: Runwire, queue: list[str]

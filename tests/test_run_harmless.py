@@ -54,6 +54,7 @@ def test_json_stays_as_it_is(cli: Cli) -> None:
     assert "B\x1b[2J" in names
 
 
+@pytest.mark.slow
 def test_ids_prompts_and_titles_are_harmless_in_every_list(runwire: Runwire) -> None:
     bad = "r\x1b[31m"
     taken = runwire.folder / "taken.ndjson"

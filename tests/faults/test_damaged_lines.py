@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 __all__ = ["background", "runwire"]
+pytestmark = pytest.mark.slow
 
 SIZE = len(sample_run())
 TOLD = "1 stored line of this run cannot be read and is left out"

@@ -27,7 +27,10 @@ if TYPE_CHECKING:
 
 __all__ = ["background", "runwire"]
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks at processes in /proc")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(sys.platform != "linux", reason="looks at processes in /proc"),
+]
 
 
 class Left:

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+pytestmark = pytest.mark.slow
+
 FOREVER = "(?=a)(a+)+$"
 AS = "a" * 64 + "!\n"
 

@@ -81,6 +81,7 @@ def test_a_server_that_does_not_start(tmp_path: Path) -> None:
     assert "the MCP server gone does not answer" in (played.result.message or "")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", ["cancel", "timeout"])
 def test_a_server_that_only_sleeps_can_be_cancelled(tmp_path: Path, how: str) -> None:
     async def later(run: Any) -> None:
@@ -103,6 +104,7 @@ def test_a_server_that_only_sleeps_can_be_cancelled(tmp_path: Path, how: str) ->
     assert not (pid.exists() and processes.lives(int(pid.read_text())))
 
 
+@pytest.mark.slow
 def test_a_server_that_says_nothing_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("runwire.agent.mcp.PATIENCE", 0.5)
     played = play([Turn(text="x")], tmp_path, options={"mcp": {"idle": {"command": "sleep", "args": ["300"]}}})
